@@ -1,0 +1,1 @@
+"""Cluster images without labels."""

@@ -1,0 +1,47 @@
+"""What every source of data turns into: Images."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+__all__ = ["ArrayLike", "Images"]
+
+
+@runtime_checkable
+class ArrayLike(Protocol):
+    """n samples that can be indexed by an array of positions: a numpy array, a memory map, or a stream of files."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    @property
+    def dtype(self) -> np.dtype: ...
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: Any) -> np.ndarray: ...
+
+
+@dataclass(frozen=True)
+class Images:
+    """Samples on their way into a method.
+
+    x: [n, C, H, W] uint8 (or float in [0, 1]) for pictures, [n, F] float for feature vectors.
+    names: one a sample, unique: the file's path within its source, or the index.
+    y: true labels [n] as integers into `classes`, for metrics only. No method ever sees them.
+    skipped: (name, reason) of each file that could not be read.
+    policy: the augmentation that suits the source ("photo", "digit", "vector").
+    """
+
+    x: ArrayLike
+    names: Sequence[str]
+    y: np.ndarray | None = None
+    classes: Sequence[str] | None = None
+    skipped: Sequence[tuple[str, str]] = field(default_factory=tuple)
+    place: str = ""
+    policy: str = "photo"
+
+    def __len__(self) -> int:
+        return len(self.x)

@@ -1,0 +1,98 @@
+"""RunRecord <-> one JSON file: everything a run was asked for, did, and found.
+
+The record is plain data: numbers, strings, lists and dicts. It holds no array of the size of the data set.
+Layout of the fields that other layers read:
+
+    data     {"place", "n", "shape", "fingerprint", "policy", "classes" (or null), "skipped": [[name, reason], ...]}
+    stages   one dict a training stage, in order:
+             {"name": "cc" | "c3" | ..., "epochs": int, "seconds": float,
+              "curves": {"loss": [float a epoch], "instance_loss": [...], "positives_per_view": [...],
+                         "cluster_sizes": [[int, M of them], ...], "assignment_entropy": [...],
+                         "labels_changed": [...], "learning_rate": [...]}}
+             A curve that a stage does not have is absent; every curve of a stage has one entry an epoch.
+    scores   {"acc", "nmi", "ari"} of the final labels, where true labels are known; else null
+    notes    what the run wants its owner to know, one sentence each
+"""
+
+import json
+import platform
+from dataclasses import asdict, dataclass, field, fields
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from c3clust.errors import RunError
+
+__all__ = ["RunRecord", "versions"]
+
+FORMAT = 1
+_TYPES = {"dict": dict, "list": list, "str": str, "int": int, "float": (int, float)}
+
+
+def versions() -> dict[str, str]:
+    """The versions that decide a result."""
+    found = {"python": platform.python_version(), "platform": platform.platform()}
+    for package in ("c3clust", "torch", "numpy", "scipy", "scikit-learn", "pillow"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed"
+    return found
+
+
+@dataclass
+class RunRecord:
+    """One run, as written to record.json."""
+
+    method: str
+    n_clusters: int
+    params: dict[str, Any]
+    seed: int
+    data: dict[str, Any]
+    stages: list[dict[str, Any]] = field(default_factory=list)
+    seconds: float = 0.0
+    scores: dict[str, float] | None = None
+    notes: list[str] = field(default_factory=list)
+    versions: dict[str, str] = field(default_factory=versions)
+    device: str = "cpu"
+    command: str = ""
+    created: str = ""
+    format: int = FORMAT
+
+    def write(self, path: Path) -> None:
+        """Write as JSON; NaN and infinity are refused, so that every reader can read it."""
+        path.write_text(json.dumps(asdict(self), indent=1, allow_nan=False) + "\n", encoding="utf-8")
+
+    @classmethod
+    def read(cls, path: Path) -> "RunRecord":
+        """Read and check; the field that is wrong is named."""
+        try:
+            raw = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise RunError(f"{path} does not exist: {path.parent} is not a finished run.") from None
+        except (OSError, ValueError, RecursionError) as error:
+            raise RunError(f"{path} is not a run record: {error}.") from None
+        return cls.from_dict(raw, str(path))
+
+    @classmethod
+    def from_dict(cls, raw: Any, where: str = "the record") -> "RunRecord":
+        """Check the fields of a parsed record and build it."""
+        if not isinstance(raw, dict) or raw.get("format") != FORMAT:
+            raise RunError(f"{where} is not a run record of format {FORMAT}.")
+        known = {f.name: str(f.type) for f in fields(cls)}
+        for name in ("method", "n_clusters", "params", "seed", "data"):
+            if name not in raw:
+                raise RunError(f"{where} lacks the field {name!r}.")
+        for name, value in raw.items():
+            if name not in known:
+                raise RunError(f"{where} has an unknown field {name!r}.")
+            _check(where, name, value, known[name])
+        return cls(**raw)
+
+
+def _check(where: str, name: str, value: Any, annotation: str) -> None:
+    optional = annotation.endswith("| None")
+    expected = _TYPES[annotation.split("[")[0].split(" ")[0]]
+    if (value is None and optional) or (isinstance(value, expected) and not isinstance(value, bool)):  # type: ignore[arg-type]
+        return
+    raise RunError(f"{where}: field {name!r} is {type(value).__name__}, needed is {annotation}.")
