@@ -93,7 +93,7 @@ def load(
 
         return from_array(place)
     named = _load_name(place, options, Path(root) if root else None) if isinstance(place, str) else None
-    return named or _load_path(Path(place), options)
+    return _load_path(Path(place), options) if named is None else named
 
 
 def _load_name(name: str, options: Options, root: Path | None) -> Images | None:
@@ -120,7 +120,7 @@ def _load_path(path: Path, options: Options) -> Images:
         raise DataError(f"{path} is neither a path that exists nor a known data set. {suggest(str(path), names())}")
     claims = [(source.claims(path), source) for source in _sources()]
     claim, source = max(claims, key=lambda pair: pair[0])
-    if claim is Claim.NO:
+    if claim < Claim.KIND:
         raise DataError(
             f"{path} is of no kind that can be read: give a folder of images, a .tar, .tar.gz or .zip of images, "
             "a .npy or .npz file, or a .csv or .parquet table."

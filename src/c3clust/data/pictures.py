@@ -26,7 +26,7 @@ from c3clust.data.stream import Stream
 from c3clust.data.workers import map_chunks
 from c3clust.errors import DataError
 
-__all__ = ["DEFAULT_SIZE", "Encoded", "available_memory", "to_images"]
+__all__ = ["DEFAULT_SIZE", "Encoded", "available_memory", "to_images", "unique"]
 
 DEFAULT_SIZE = 64
 FIRST = 32  # files that are measured before worker processes are started
@@ -200,3 +200,17 @@ def _check_bad(encoded: Encoded, reasons: Sequence[str], max_bad: float) -> None
             f"{encoded.place} has {len(bad):,} unreadable files of {len(reasons):,}, more than the share "
             f"max_bad={max_bad:g} ({first}). Remove them, or allow more with a larger max_bad."
         )
+
+
+def unique(names: Sequence[str]) -> list[str]:
+    """The names, with #2, #3 … behind those that came before.
+
+    >>> unique(["a", "b", "a"])
+    ['a', 'b', 'a#2']
+    """
+    seen: dict[str, int] = {}
+    result = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        result.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
+    return result

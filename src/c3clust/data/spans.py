@@ -50,12 +50,11 @@ def read_span(span: Span) -> bytes:
 
 def _inflate(raw: bytes, size: int) -> bytes:
     """Undo deflate, and stop at the size that the archive declares: a bomb cannot unfold further."""
-    engine = zlib.decompressobj(-15)
     try:
-        data = engine.decompress(raw, size)
+        data = zlib.decompressobj(-15).decompress(raw, size + 1)
     except zlib.error as error:
         raise Unreadable(f"damaged in the archive ({error})") from error
-    if len(data) != size or engine.unconsumed_tail.strip(b"\0"):
+    if len(data) != size:
         raise Unreadable("its size differs from what the archive declares")
     return data
 
