@@ -21,6 +21,7 @@ from c3clust.data.fingerprint import fingerprint
 from c3clust.data.images import ArrayLike, Images
 from c3clust.data.places import Described, find, require, searched
 from c3clust.data.source import Claim, Known, Options
+from c3clust.data.stream import Stream
 from c3clust.errors import DataError, InputError, suggest
 
 __all__ = ["ArrayLike", "Described", "Images", "batches", "describe", "fingerprint", "load", "names"]
@@ -88,6 +89,8 @@ def load(
     _check(options)
     if isinstance(place, Images):
         return place
+    if isinstance(place, str) and not place:
+        raise InputError(f"The place is empty: give a path or one of {', '.join(names())}.")
     if not isinstance(place, str | PathLike):
         from c3clust.data.arrays import from_array
 
@@ -135,7 +138,8 @@ def _first_thousands(whole: Images, thousands: int, name: str) -> Images:
         raise DataError(f"{name} asks for {n:,} images and {whole.place} holds {len(whole):,}. Ask for fewer.")
     chosen = np.sort(np.random.default_rng(0).permutation(len(whole))[:n])
     y = None if whole.y is None else whole.y[chosen]
-    return replace(whole, x=whole.x[chosen], names=[whole.names[i] for i in chosen], y=y)
+    x = whole.x.subset(chosen) if isinstance(whole.x, Stream) else whole.x[chosen]
+    return replace(whole, x=x, names=[whole.names[i] for i in chosen], y=y)
 
 
 def _check(options: Options) -> None:

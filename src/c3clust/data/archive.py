@@ -12,6 +12,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
@@ -44,7 +45,7 @@ def read(path: Path, options: Options, name: str | None = None) -> Images:
     encoded = list_archive(path)
     if options.labels == "folders" and encoded.names:
         y, classes = folder_labels(encoded.names, str(path))
-        encoded = Encoded(encoded.spans, encoded.names, encoded.place, y, classes, encoded.keep)
+        encoded = replace(encoded, y=y, classes=classes)
     return to_images(encoded, options)
 
 
@@ -55,7 +56,9 @@ def list_archive(path: Path, wanted: Callable[[str], bool] = is_image_name) -> E
         listed = _zip(path, wanted) if path.name.lower().endswith(".zip") else _tar(path, wanted, spool)
         found = sorted(listed, key=lambda pair: pair[0])
     spool.close()
-    return Encoded([span for _, span in found], unique([name for name, _ in found]), str(path), keep=spool)
+    return Encoded(
+        [span for _, span in found], unique([name for name, _ in found]), str(path), spool=spool, origin=[path]
+    )
 
 
 def first_names(path: Path, n: int = 20) -> list[str]:
@@ -82,7 +85,7 @@ def _tar(path: Path, wanted: Callable[[str], bool], spool: Spool) -> Listed:
             refused = _refused(name, member.size) or ("" if member.isreg() else "a link or special file")
             if refused or plain:
                 refused = refused or ("a sparse file" if member.issparse() else "")
-                yield name, Span(str(path), member.size, member.offset_data, refused=refused)
+                yield name, Span(str(path.absolute()), member.size, member.offset_data, refused=refused)
             elif stream := archive.extractfile(member):
                 yield name, spool.add(stream.read())
 
@@ -97,7 +100,10 @@ def _zip(path: Path, wanted: Callable[[str], bool]) -> Listed:
                 refused = _refused(name, member.file_size) or _refused_in_zip(member)
                 offset = 0 if refused else _data_offset(file, member)
                 deflated = member.compress_type == zipfile.ZIP_DEFLATED
-                yield name, Span(str(path), member.file_size, offset, member.compress_size, deflated, refused)
+                yield (
+                    name,
+                    Span(str(path.absolute()), member.file_size, offset, member.compress_size, deflated, refused),
+                )
 
 
 def _data_offset(file: BinaryIO, member: zipfile.ZipInfo) -> int:

@@ -56,6 +56,7 @@ def read_table(batches: Iterator[Any], path: Path, options: Options, classes: Se
     """
     spool = Spool()
     folder = path if path.is_dir() else path.parent
+    origin = [file for file in sorted(path.rglob("*")) if file.is_file()] if path.is_dir() else [path]
     spans: list[Span] = []
     names: list[str] = []
     labels: list[Any] = []
@@ -67,10 +68,20 @@ def read_table(batches: Iterator[Any], path: Path, options: Options, classes: Se
         names += found[1]
         labels += batch.column(label).to_pylist() if label else []
     spool.close()
+    y: np.ndarray | None
+    known: list[str] | None
     y, known = _labels(labels, len(spans), path) if labels else (None, None)
     if classes is not None and y is not None and known is not None:
-        y, known = np.array([int(known[code]) for code in y], dtype=np.int64), list(classes)
-    return to_images(Encoded(spans, unique(names), str(path), y, known, keep=spool), options)
+        y, known = _named_labels(y, known, classes)
+    return to_images(Encoded(spans, unique(names), str(path), y, known, spool, origin), options)
+
+
+def _named_labels(
+    y: np.ndarray, known: Sequence[str], classes: Sequence[str]
+) -> tuple[np.ndarray | None, list[str] | None]:
+    """Integer labels into `classes`; a label outside stands for "unlabelled", and then there are none."""
+    y = np.array([int(value) for value in known], dtype=np.int64)[y]
+    return (y, list(classes)) if y.min() >= 0 and y.max() < len(classes) else (None, None)
 
 
 def require_pyarrow(module: str, path: Path) -> Any:
@@ -111,7 +122,7 @@ def _spans(values: list[Any], folder: Path, spool: Spool, start: int) -> Found:
 
 
 def _file_span(folder: Path, cell: str) -> Span:
-    file = folder / cell
+    file = folder.absolute() / cell
     try:
         return Span(str(file), file.stat().st_size)
     except (OSError, ValueError) as error:
