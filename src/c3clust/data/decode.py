@@ -72,13 +72,14 @@ def decode(data: bytes, size: int) -> np.ndarray:
 
     try:
         image = _open(data)
-        turn = _turn(image)
-        image = _to_rgb(_pixels(image, data, size))
-        if image.size != (size, size):
-            image = image.resize((size, size), Image.Resampling.BILINEAR)
+        pixels = _pixels(image, data, size)
+        turn = _turn(image)  # after the pixels: Pillow turns TIFFs itself while it decodes them
+        picture = _to_rgb(pixels)
+        if picture.size != (size, size):
+            picture = picture.resize((size, size), Image.Resampling.BILINEAR)
         if turn is not None:
-            image = image.transpose(turn)
-        return np.moveaxis(np.asarray(image), 2, 0)
+            picture = picture.transpose(turn)
+        return np.moveaxis(np.asarray(picture), 2, 0)
     except Unreadable:
         raise
     except Exception as error:  # Pillow raises almost anything on hostile bytes

@@ -33,7 +33,8 @@ def read(path: Path, options: Options, name: str | None = None) -> Images:
 def list_files(path: Path) -> tuple[list[str], list[Span]]:
     """Names relative to `path` and places of all images below it, sorted by name."""
     found = sorted(_walk(path))
-    return [name for name, _ in found], [Span(str(path / name), size) for name, size in found]
+    base = path.absolute()  # worker processes may have started in another folder
+    return [name for name, _ in found], [Span(str(base / name), size) for name, size in found]
 
 
 def folder_labels(names: Sequence[str], place: str) -> tuple[np.ndarray, list[str]]:
