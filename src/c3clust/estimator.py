@@ -183,18 +183,19 @@ class EstimatorMixin:
 
     def _read(self, X: Any, reset: bool) -> Images:
         """X as Images, checked; vectors by scikit-learn's own rules."""
-        if isinstance(X, Images):
-            return X
         if isinstance(X, str | Path):
-            return data.load(X, image_size=self._image_size(reset))
-        if isinstance(X, np.ndarray | Tensor) and X.ndim > 2:
-            return data.from_array(X)
+            asked = {"image_size": getattr(self, "image_size", None)}
+            return data.load(X, **(asked if reset else self.wants()))
+        if isinstance(X, Images) or (isinstance(X, np.ndarray | Tensor) and X.ndim > 2):
+            return data.load(X)
         X = X.detach().cpu().numpy() if isinstance(X, Tensor) else X
-        return data.from_array(validate_data(self, X, reset=reset, dtype=[np.float64, np.float32]))
+        return data.load(validate_data(self, X, reset=reset, dtype=[np.float64, np.float32]))
 
-    def _image_size(self, reset: bool) -> int | None:
-        """The size at which files are decoded: as asked for, or as the model was trained."""
-        return getattr(self, "image_size", None) if reset else max(self.input_shape_[-2:])
+    def wants(self) -> dict[str, int]:
+        """How files are to be decoded for this fitted model: options for `data.load`."""
+        if len(self.input_shape_) == 1:
+            return {}
+        return {"image_size": max(self.input_shape_[-2:]), "channels": self.input_shape_[0]}
 
     def _shape(self, images: Images) -> tuple[int, ...]:
         side = getattr(self, "image_size", None)

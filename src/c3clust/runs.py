@@ -26,7 +26,7 @@ from c3clust.errors import RunError
 from c3clust.estimator import write_atomically
 from c3clust.record import RunRecord
 
-__all__ = ["Assignments", "fit", "prepare_folder", "read_assignments", "read_labels", "write_assignments"]
+__all__ = ["Assignments", "assignments_csv", "fit", "prepare_folder", "read_assignments", "read_labels", "write_assignments"]
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,8 @@ def _write(folder: Path, estimator: Any, images: Images, record: RunRecord) -> N
     write_assignments(folder / "assignments.csv", assignments)
     if images.y is not None:
         known = images.y if images.classes is None else [images.classes[k] for k in images.y]
-        _write_csv(folder / "labels.csv", ("name", "label"), zip(images.names, known, strict=True))
+        labels = _csv(("name", "label"), zip(images.names, known, strict=True))
+        write_atomically(folder / "labels.csv", labels.encode("utf-8", "surrogateescape"))
     record.write(folder / "record.json")
 
 
@@ -108,18 +109,23 @@ def _describe(images: Images) -> dict[str, Any]:
     }
 
 
-def write_assignments(path: Path, assignments: Assignments) -> None:
-    """name, cluster, confidence."""
+def assignments_csv(assignments: Assignments) -> str:
+    """name, cluster, confidence as CSV."""
     rows = zip(assignments.names, assignments.clusters, (f"{c:.6f}" for c in assignments.confidence), strict=True)
-    _write_csv(path, ("name", "cluster", "confidence"), rows)
+    return _csv(("name", "cluster", "confidence"), rows)
 
 
-def _write_csv(path: Path, header: Sequence[str], rows: Iterable[Iterable[Any]]) -> None:
+def write_assignments(path: Path, assignments: Assignments) -> None:
+    """Write the assignments, whole or not at all."""
+    write_atomically(path, assignments_csv(assignments).encode("utf-8", "surrogateescape"))
+
+
+def _csv(header: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(header)
     writer.writerows(rows)
-    write_atomically(path, text.getvalue().encode("utf-8", "surrogateescape"))
+    return text.getvalue()
 
 
 def read_assignments(run: str | Path) -> Assignments:
