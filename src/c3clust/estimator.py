@@ -22,6 +22,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load as tensors_from_bytes
 from safetensors.torch import save as tensors_to_bytes
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor, nn
@@ -59,8 +60,7 @@ class Bench:
 
     def build(self, make: Callable[[tuple[int, ...]], nn.Module]) -> nn.Module:
         """A new network with seeded weights, on the device."""
-        network = make(self.shape).to(self.device)
-        return network.to(memory_format=torch.channels_last) if len(self.shape) == 3 else network
+        return placed(make(self.shape), self.shape, self.device)
 
     def train(self, stage: Stage, network: nn.Module, objective: Objective) -> dict[str, Any]:
         """Train one stage, note its curves, and return the note."""
@@ -70,6 +70,10 @@ class Bench:
         note = {"name": stage.name, "epochs": stage.epochs, "seconds": seconds, "curves": curves}
         self.stages.append(note)
         return note
+
+    def width(self, network: nn.Module) -> int:
+        """How many features z has."""
+        return int(next(embed(network, self.x[:1], self.size))[0].shape[1])
 
     def assignments(self, network: nn.Module) -> np.ndarray:
         """Soft assignments [n, M] of the clean samples."""
@@ -88,7 +92,13 @@ def find_device(device: str) -> torch.device:
     return torch.device(device)
 
 
-class EstimatorMixin:
+def placed(network: nn.Module, shape: tuple[int, ...], device: torch.device) -> nn.Module:
+    """The network on its device, channels last if it sees pictures: up to 1.7x faster on a CPU."""
+    network = network.to(device)
+    return network.to(memory_format=torch.channels_last) if len(shape) == 3 else network
+
+
+class EstimatorMixin(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     """`fit`, `predict`, `predict_proba`, `transform`, `save` for a class that defines the three methods below."""
 
     standardises = True  # feature vectors are scaled to mean 0 and standard deviation 1 before anything else
@@ -125,6 +135,7 @@ class EstimatorMixin:
             self.network_ = self._fit(bench).eval()
         c = bench.assignments(self.network_)
         self.labels_, self.confidence_ = c.argmax(axis=1), c.max(axis=1)
+        self._n_features_out = bench.width(self.network_)
         self.policy_, self.stages_ = augment.spec(bench.policy), bench.stages
         return self
 
@@ -344,7 +355,8 @@ def restore(cls: type, folder: str | Path, given: dict[str, Any], meta: dict[str
         network.load_state_dict(state, strict=True, assign=True)
     except (RuntimeError, InputError, TypeError, ValueError) as error:
         raise RunError(f"{folder} is damaged or of another kind: {str(error).splitlines()[0]}") from None
-    estimator.network_ = network.to(find_device(getattr(estimator, "device", "cpu"))).eval()
+    device = find_device(getattr(estimator, "device", "cpu"))
+    estimator.network_ = placed(network, estimator.input_shape_, device).eval()
     if len(estimator.input_shape_) == 1:
         estimator.n_features_in_ = estimator.input_shape_[0]
     return estimator
