@@ -38,7 +38,7 @@ def read(path: Path, options: Options, name: str | None = None) -> Images:
             return read_table(_parquet_batches(parquet, path), path, options)
         splits = _splits(path)
         return read_table(_arrow_batches(splits, pyarrow), path, options, _class_names(splits[0]))
-    except (OSError, KeyError, TypeError, json.JSONDecodeError, pyarrow.lib.ArrowException) as error:
+    except (OSError, KeyError, TypeError, json.JSONDecodeError, pyarrow.ArrowException) as error:
         first = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
         raise DataError(f"{path} cannot be read as a Hugging Face folder ({first}). Save it again.") from error
 
