@@ -1,6 +1,7 @@
 import io
 import os
 import pickle
+import struct
 import tarfile
 
 import numpy as np
@@ -61,12 +62,27 @@ def test_all_four_versions_from_folder_parent_and_archive(tmp_path, kind):
         assert images.policy == "photo"
 
 
-def test_a_python_2_pickle_is_read(tmp_path):
-    """As the official files are written: byte strings as Python 2 has them, numpy's old module name."""
+def python_2_pickle(x: np.ndarray, y: list[int]) -> bytes:
+    """{"data": x, "labels": y} in the opcodes of Python 2's protocol 2, where every str is a byte string."""
+
+    def text(value: bytes) -> bytes:
+        return b"U" + bytes([len(value)]) + value if len(value) < 256 else b"T" + struct.pack("<i", len(value)) + value
+
+    def integers(*values: int) -> bytes:
+        return b"".join(b"J" + struct.pack("<i", value) for value in values)
+
+    empty = b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\n" + integers(0) + b"\x85" + text(b"b") + b"\x87R"
+    dtype = b"cnumpy\ndtype\n" + text(b"u1") + integers(0, 1) + b"\x87R"
+    dtype += b"(" + integers(3) + text(b"|") + b"NNN" + integers(-1, -1, 0) + b"tb"
+    array = empty + b"(" + integers(1, *x.shape) + b"\x86" + dtype + b"\x89" + text(x.tobytes()) + b"tb"
+    return b"\x80\x02}(" + text(b"data") + array + text(b"labels") + b"](" + integers(*y) + b"eu."
+
+
+def test_a_python_2_pickle_is_read():
     x, y = content(2, 10)
-    raw = pickle.dumps({"data": x, "labels": y.tolist()}, protocol=2).replace(b"cnumpy._core", b"cnumpy.core")
-    version = cifar.VERSIONS[1]
-    pixels, labels = version.parse(raw, "data_batch_1")
+    raw = python_2_pickle(x, y.tolist())
+    np.testing.assert_array_equal(pickle.loads(raw, encoding="bytes")[b"data"], x)  # numpy itself reads it so
+    pixels, labels = cifar.VERSIONS[1].parse(raw, "data_batch_1")
     np.testing.assert_array_equal(pixels, x)
     np.testing.assert_array_equal(labels, y)
 
