@@ -64,6 +64,16 @@ def test_a_large_jpeg_is_decoded_at_reduced_scale_and_looks_the_same(encode, pic
     assert np.abs(decode(encode(image, "JPEG", quality=95), 32).astype(int) - expected).max() < 8
 
 
+@pytest.mark.parametrize("size", [(30, 30), (333, 517), (1000, 700)])
+def test_both_jpeg_decoders_give_equal_pixels(encode, picture, monkeypatch, size):
+    pytest.importorskip("simplejpeg", reason="the extra c3clust[fast] is not installed")
+    data = encode(picture(*size), "JPEG")
+    fast = [decode(data, side) for side in (16, 32, 64)]
+    monkeypatch.setattr(module, "_simplejpeg", lambda: None)
+    for side, pixels in zip((16, 32, 64), fast, strict=True):
+        np.testing.assert_array_equal(decode(data, side), pixels)
+
+
 @pytest.mark.usefixtures("either_decoder")
 def test_grey_and_cmyk_jpeg(encode):
     grey = decode(encode(Image.new("L", (32, 32), 100), "JPEG"), 32)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from c3clust.data.folder import has_images
 from c3clust.data.images import Images
 from c3clust.data.manifest import LABELS, read_table, require_pyarrow
 from c3clust.data.source import Claim, Options
@@ -22,11 +23,11 @@ STATE = "state.json"
 
 
 def claims(path: Path) -> Claim:
-    """A folder with the files of `save_to_disk`, or with Parquet files in it or in its folder `data`."""
+    """A folder with the files of `save_to_disk`, or with Parquet files in it or in its folder `data` and no images."""
     if not path.is_dir():
         return Claim.NO
     saved = (path / SPLITS).is_file() or ((path / STATE).is_file() and (path / INFO).is_file())
-    return Claim.LAYOUT if saved or _parquet_files(path) else Claim.NO
+    return Claim.LAYOUT if saved or (_parquet_files(path) and not has_images(path)) else Claim.NO
 
 
 def read(path: Path, options: Options, name: str | None = None) -> Images:
@@ -38,7 +39,7 @@ def read(path: Path, options: Options, name: str | None = None) -> Images:
             return read_table(_parquet_batches(parquet, path), path, options)
         splits = _splits(path)
         return read_table(_arrow_batches(splits, pyarrow), path, options, _class_names(splits[0]))
-    except (OSError, KeyError, TypeError, json.JSONDecodeError, pyarrow.lib.ArrowException) as error:
+    except (OSError, KeyError, TypeError, json.JSONDecodeError, pyarrow.ArrowException) as error:
         first = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
         raise DataError(f"{path} cannot be read as a Hugging Face folder ({first}). Save it again.") from error
 

@@ -41,11 +41,11 @@ def read(path: Path, options: Options, name: str | None = None) -> Images:
     """The images of the table, in its order."""
     if path.suffix.lower() == ".csv":
         return _read_csv(path, options)
-    parquet = require_pyarrow("pyarrow.parquet", path)
+    pyarrow, parquet = require_pyarrow("pyarrow", path), require_pyarrow("pyarrow.parquet", path)
     try:
         batches = parquet.ParquetFile(path).iter_batches(batch_size=256)
         return read_table(batches, path, options)
-    except (OSError, parquet.lib.ArrowException) as error:
+    except (OSError, pyarrow.ArrowException) as error:
         raise DataError(f"{path} cannot be read as Parquet ({_first_line(error)}). Write it again.") from error
 
 
@@ -116,9 +116,15 @@ def _spans(values: list[Any], folder: Path, spool: Spool, start: int) -> Found:
         data, file = (value.get("bytes"), value.get("path")) if isinstance(value, dict) else (value, None)
         if isinstance(data, str):
             data, file = None, data
-        spans.append(spool.add(data) if data else _file_span(folder, file) if file else EMPTY)
+        spans.append(_cell_span(data, file, folder, spool))
         names.append(str(file or row))
     return spans, names
+
+
+def _cell_span(data: Any, file: str | None, folder: Path, spool: Spool) -> Span:
+    if data and not isinstance(data, bytes):
+        return Span("", 0, refused=f"a cell of type {type(data).__name__}, not of bytes")
+    return spool.add(data) if data else _file_span(folder, file) if file else EMPTY
 
 
 def _file_span(folder: Path, cell: str) -> Span:
@@ -153,7 +159,7 @@ def _column(columns: Sequence[str], wanted: Sequence[str]) -> str | None:
 
 def _no_column(path: Path, columns: Sequence[str], wanted: Sequence[str]) -> str:
     shown = ", ".join(columns[:5]) or "none"
-    return f"{path} has the columns {shown}, and none for images: name it in the first line, best {wanted[0]}."
+    return f"{path} has the columns {shown}, and none for images: call it {wanted[0]}."
 
 
 def _first_line(error: Exception) -> str:
