@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from c3clust.record import RunRecord
 
-__all__ = ["Facts", "Finding", "findings"]
+__all__ = ["Facts", "Finding", "batch_size", "findings"]
 
 TINY = 0.1  # of an even share
 GIANT = 0.5  # of all samples
@@ -246,12 +246,12 @@ def _curve(stage: Mapping, name: str) -> list[float]:
 def _positives(record: RunRecord) -> Iterator[tuple[str, float, int]]:
     """Name, last number of positives per view, and views a batch of each stage that tells them."""
     for stage in record.stages:
-        curve, size = _curve(stage, "positives_per_view"), _batch_size(record, stage)
+        curve, size = _curve(stage, "positives_per_view"), batch_size(record, stage)
         if curve and size:
             yield str(stage.get("name", "?")), curve[-1], 2 * size
 
 
-def _batch_size(record: RunRecord, stage: Mapping) -> int | None:
+def batch_size(record: RunRecord, stage: Mapping) -> int | None:
     """Images a batch in a stage; a batch is never larger than the data."""
     name = str(stage.get("name", ""))
     places = [

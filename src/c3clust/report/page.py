@@ -23,7 +23,7 @@ from markupsafe import Markup
 from c3clust.record import RunRecord
 from c3clust.report import confusion
 from c3clust.report.edits import Edits
-from c3clust.report.findings import Facts, findings
+from c3clust.report.findings import Facts, batch_size, findings
 from c3clust.report.view import View
 
 __all__ = ["payload", "render", "write"]
@@ -107,7 +107,7 @@ def payload(record: RunRecord, view: View, edits: Edits, run: str = "RUN") -> di
         "items": _items(view),
         "thumbs": _thumbs(view),
         "map": _map(view),
-        "stages": [_stage(stage, edits) for stage in record.stages],
+        "stages": [_stage(stage, edits, record) for stage in record.stages],
         "confusion": _confusion(view, live),
         "made": _made(record, run),
     }
@@ -192,7 +192,7 @@ def _confusion(view: View, live: list[int]) -> dict[str, Any] | None:
     }
 
 
-def _stage(stage: Mapping[str, Any], edits: Edits) -> dict[str, Any]:
+def _stage(stage: Mapping[str, Any], edits: Edits, record: RunRecord) -> dict[str, Any]:
     curves = stage.get("curves") if isinstance(stage.get("curves"), dict) else {}
     drawn: dict[str, Any] = {}
     for name, values in (curves or {}).items():
@@ -206,6 +206,7 @@ def _stage(stage: Mapping[str, Any], edits: Edits) -> dict[str, Any]:
         "name": str(stage.get("name", "?")),
         "epochs": _number(stage.get("epochs")),
         "seconds": _number(stage.get("seconds")),
+        "balanced": _number(2 * (batch_size(record, stage) or 0) / record.n_clusters) or None,
         "curves": drawn,
     }
 

@@ -25,12 +25,13 @@ const h = (tag, props, ...children) => fill(document.createElement(tag), props, 
 const s = (tag, props, ...children) => fill(document.createElementNS(SVG, tag), props, children);
 const count = (n) => n.toLocaleString("en");
 const plural = (n, word) => `${count(n)} ${word}${n === 1 ? "" : "s"}`;
+const fixed = (v, digits) => v.toFixed(digits).replace("-", "−");
 const percent = (p, digits = 0) => p === null ? "–" : `${(100 * p).toFixed(digits)}%`;
 const short = (v) => {
   if (v === null || v === undefined) return "–";
   const a = Math.abs(v);
   if (a !== 0 && (a < 0.001 || a >= 1e6)) return v.toExponential(1);
-  return a >= 1000 ? count(Math.round(v)) : String(Number(v.toPrecision(3)));
+  return (a >= 1000 ? count(Math.round(v)) : String(Number(v.toPrecision(3)))).replace("-", "−");
 };
 const time = (seconds) => {
   if (seconds === null) return "–";
@@ -200,9 +201,12 @@ function summary() {
 function bars() {
   const most = Math.max(...clusters.map((c) => c.size), 1), even = run.n / clusters.length;
   const sorted = [...clusters].sort((a, b) => b.size - a.size);
+  const first = new Map(), side = thumbs ? Math.min(56, Math.floor(main.clientWidth / clusters.length) - 12) : 0;
+  for (let row = run.shown - 1; row >= 0; row--) if (!(items.typical[first.get(items.cluster[row])] > items.typical[row])) first.set(items.cluster[row], row);
   const bar = (c) => h("a", { href: `#cluster-${c.id}`, "aria-label": `${c.name}: ${plural(c.size, run.noun)}`, title: `${c.name}: ${plural(c.size, run.noun)}`,
     vars: { "--c": hue(rank.get(c.id)) }, onclick: (event) => { event.preventDefault(); jump(c.id); } },
   h("span", { class: "track" }, h("span", { class: "count" }, count(c.size)), h("span", { class: "fill", vars: { height: `${c.size / most * 120 / 148 * 100}%` } })),
+  side >= 20 && first.has(c.id) ? place(h("span", { "aria-hidden": "true" }), first.get(c.id), side) : null,
   h("span", { class: "who" }, c.named ? c.name : String(c.id)));
   return h("figure", { class: "sizes" },
     h("figcaption", {}, h("h3", {}, "Cluster sizes"), h("span", { class: "small" }, `The dashed line is an even share, ${short(even)} ${run.noun}s`)),
@@ -277,10 +281,15 @@ function map() {
   const ctx = canvas.getContext("2d");
   let w = 0, t = 0, k = 1, ox = 0, oy = 0, by = "cluster", alone = null, over = -1, waiting = false;
   let group, groups, colours, ink, ground;
-  const py = (i) => t / 2 + oy - m.y[i] * unit();
-  const unit = () => k * (Math.min(w, t) / 2 - 24);
-  const stretch = () => Math.max(1, Math.min(1.6, w / Math.max(t, 1)));
-  const X = (i) => w / 2 + ox + m.x[i] * unit() * stretch();
+  const reach = (values) => Math.max(...values.map(Math.abs), 1e-6), rx = reach(m.x), ry = reach(m.y);
+  let sx = 1, sy = 1;
+  const X = (i) => atX(m.x[i]), Y = (i) => atY(m.y[i]);
+  const atX = (x) => w / 2 + ox + x * sx * k, atY = (y) => t / 2 + oy - y * sy * k;
+  /* Fill the frame; neither axis is drawn out more than twice the other. */
+  function fit() {
+    sx = Math.max(w / 2 - 28, 1) / rx; sy = Math.max(t / 2 - 28, 1) / ry;
+    sx = Math.min(sx, 2 * sy); sy = Math.min(sy, 2 * sx);
+  }
 
   function regroup() {
     group = m.row.map((row) => by === "class" ? items.class[row] : rank.get(items.cluster[row]));
@@ -306,7 +315,7 @@ function map() {
   }
   function draw() { if (!waiting) { waiting = true; requestAnimationFrame(() => { waiting = false; drawNow(); }); } }
   function dot(i, r) {
-    const x = X(i), y = py(i), g = Math.max(group[i], 0);
+    const x = X(i), y = Y(i), g = Math.max(group[i], 0);
     ctx.beginPath();
     if (shape(g) === 0) ctx.arc(x, y, r, 0, 7);
     else if (shape(g) === 1) ctx.rect(x - r * .88, y - r * .88, r * 1.76, r * 1.76);
@@ -332,7 +341,7 @@ function map() {
     for (const one of groups) {
       if (groups.length > 60 && alone !== one.g) continue;
       if (alone !== null && alone !== one.g) continue;
-      const x = w / 2 + ox + one.x * unit() * stretch(), y = t / 2 + oy - one.y * unit();
+      const x = atX(one.x), y = atY(one.y);
       const text = one.label.length > 20 ? `${one.label.slice(0, 19)}…` : one.label;
       ctx.strokeStyle = ground; ctx.lineWidth = 4; ctx.strokeText(text, x, y);
       ctx.fillStyle = ink; ctx.fillText(text, x, y);
@@ -343,7 +352,7 @@ function map() {
     let best = -1, least = within * within;
     for (let i = 0; i < n; i++) {
       if (alone !== null && group[i] !== alone) continue;
-      const d = (X(i) - x) ** 2 + (py(i) - y) ** 2;
+      const d = (X(i) - x) ** 2 + (Y(i) - y) ** 2;
       if (d < least) { least = d; best = i; }
     }
     return best;
@@ -359,7 +368,7 @@ function map() {
     tip.replaceChildren(...[thumbs ? place(h("span", { role: "img", "aria-label": items.name[row] }), row, 88) : null, h("b", {}, items.name[row]),
       h("span", {}, byId(items.cluster[row]).name), sure === null ? null : h("span", { class: "small" }, `${percent(sure)} confident`),
       known === null ? null : h("span", { class: "small" }, `class ${known}`)].filter(Boolean));
-    const x = X(i), y = py(i), left = x + 16 + tip.offsetWidth > w ? x - 16 - tip.offsetWidth : x + 16;
+    const x = X(i), y = Y(i), left = x + 16 + tip.offsetWidth > w ? x - 16 - tip.offsetWidth : x + 16;
     tip.style.left = `${Math.max(4, left)}px`;
     tip.style.top = `${Math.max(4, Math.min(t - tip.offsetHeight - 4, y - tip.offsetHeight / 2))}px`;
   }
@@ -423,11 +432,11 @@ function map() {
     let best = -1, least = Infinity;
     for (let i = 0; i < n; i++) {
       if (i === over || (alone !== null && group[i] !== alone)) continue;
-      const ax = X(i) - X(over), ay = py(i) - py(over), along = ax * dx + ay * dy, off = Math.abs(ax * dy) + Math.abs(ay * dx);
+      const ax = X(i) - X(over), ay = Y(i) - Y(over), along = ax * dx + ay * dy, off = Math.abs(ax * dy) + Math.abs(ay * dx);
       if (along > .5 && along + 2 * off < least) { least = along + 2 * off; best = i; }
     }
     if (best < 0) return;
-    const x = X(best), y = py(best);
+    const x = X(best), y = Y(best);
     if (x < 20 || y < 20 || x > w - 20 || y > t - 20) { ox += w / 2 - x; oy += t / 2 - y; settle(); }
     point(best);
     say(describe(m.row[best]));
@@ -437,18 +446,18 @@ function map() {
   section("map", "Map", `${told}, placed so that those the network finds alike lie together (${m.how} of z). Distances between far groups mean little.`,
     colour && h("div", { class: "controls" }, colour), h("div", { class: "map" }, stage, legend),
     h("p", { class: "small hint" }, "Point at a dot to see it, click to go to its cluster. Drag to move; click the map once, then scroll to zoom. By keyboard: arrows, Enter, + − 0."));
-  new ResizeObserver(() => { w = stage.clientWidth; t = stage.clientHeight; settle(); }).observe(stage);
+  new ResizeObserver(() => { w = stage.clientWidth; t = stage.clientHeight; fit(); settle(); }).observe(stage);
   themed.push(paint);
   regroup();
-  canvas.pointAt = (i) => [X(i), py(i)];
+  canvas.pointAt = (i) => [X(i), Y(i)];
 }
 
 /* 7. Training curves */
 const CURVES = [
   ["loss", "Loss", "What each stage minimises. The second stage's loss is below zero by nature."],
-  ["positives_per_view", "Positives per view", "Views taken for the same thing as a view. Near the views of a batch divided by the clusters is healthy."],
+  ["positives_per_view", "Positives per view", "How many views of a batch are taken for the same thing as a view."],
   ["cluster_sizes", "Cluster sizes", "The share of each cluster after each epoch."],
-  ["labels_changed", "Labels changed", "How many assignments differ from the epoch before. It should fall towards zero."],
+  ["labels_changed", "Labels changed", "Assignments that differ from the epoch before: should fall towards zero."],
 ];
 const HUES = ["var(--c0)", "var(--c4)", "var(--c2)", "var(--c8)"];
 function training() {
@@ -471,7 +480,7 @@ function ticks(low, high, most = 4) {
   const step = [1, 2, 2.5, 5, 10].map((f) => f * power).find((f) => f >= rough) ?? power * 10;
   const out = [];
   for (let v = Math.ceil(low / step - 1e-9) * step; v <= high + step * 1e-9; v += step) out.push(Math.abs(v) < step * 1e-9 ? 0 : v);
-  return out;
+  return { at: out, digits: Math.max(0, -Math.floor(Math.log10(step) + 1e-9) + (step / power === 2.5 ? 1 : 0)) };
 }
 function panel(key, title, stage, all) {
   const W = 300, T = 160, left = 38, right = 8, top = 10, bottom = 20;
@@ -480,6 +489,8 @@ function panel(key, title, stage, all) {
   const values = own.flatMap((one) => one.curves[key].value).filter((v) => v !== null);
   const fraction = key === "labels_changed" && Math.max(...values) <= 1;
   let low = sizes ? 0 : Math.min(...values), high = sizes ? 1 : Math.max(...values);
+  const even = key === "positives_per_view" ? stage.balanced : null;
+  if (even) high = Math.max(high, even * 1.2);
   if (!sizes && key !== "loss" && !key.endsWith("_loss")) low = Math.min(0, low);
   if (high - low < 1e-12) { high += Math.abs(high) * .1 || 1; low -= low === 0 ? 0 : Math.abs(low) * .1; }
   const format = (v) => sizes || fraction ? percent(v, (high - low) < .05 ? 1 : 0) : short(v);
@@ -494,7 +505,12 @@ function panel(key, title, stage, all) {
     svg.setAttribute("viewBox", `0 0 ${width} ${T}`);
     const X = (e) => last === first ? (left + width - right) / 2 : left + (e - first) / (last - first) * (width - left - right);
     svg.replaceChildren();
-    for (const v of ticks(low, high)) svg.append(s("line", { class: "grid", x1: left, x2: width - right, y1: y(v), y2: y(v) }), s("text", { x: left - 8, y: y(v) + 4, "text-anchor": "end" }, format(v)));
+    const { at: marks, digits } = ticks(low, high);
+    for (const v of marks) {
+      const text = sizes || fraction ? percent(v, Math.max(0, digits - 2)) : digits > 4 || Math.abs(v) >= 1e4 ? short(v) : fixed(v, digits);
+      svg.append(s("line", { class: "grid", x1: left, x2: width - right, y1: y(v), y2: y(v) }), s("text", { x: left - 8, y: y(v) + 4, "text-anchor": "end" }, text));
+    }
+    if (even) svg.append(s("line", { class: "ref", x1: left, x2: width - right, y1: y(even), y2: y(even) }), s("text", { x: width - right, y: y(even) - 6, "text-anchor": "end" }, `${short(even)} in balanced clusters`));
     svg.append(s("text", { x: X(first), y: T - 4, "text-anchor": last === first ? "middle" : "start" }, `epoch ${first}`));
     if (last > first) svg.append(s("text", { x: X(last), y: T - 4, "text-anchor": "end" }, String(last)));
     if (sizes) areas(X); else {
