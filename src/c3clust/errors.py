@@ -4,6 +4,7 @@
     ├── InputError            a parameter or an array that cannot be used          (also a ValueError)
     ├── DataError             a source of images that cannot be read               (also a ValueError)
     ├── RunError              a run folder, model, record or checkpoint that cannot be used (also a ValueError)
+    ├── TrainingError         training that diverged                               (also a RuntimeError)
     └── MissingExtraError     an optional dependency that is not installed         (also an ImportError)
 
 Each message names the value that was wrong, what is needed, and the way out.
@@ -12,7 +13,7 @@ Each message names the value that was wrong, what is needed, and the way out.
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-__all__ = ["C3ClustError", "DataError", "InputError", "MissingExtraError", "RunError", "suggest"]
+__all__ = ["C3ClustError", "DataError", "InputError", "MissingExtraError", "RunError", "TrainingError", "suggest"]
 
 
 class C3ClustError(Exception):
@@ -29,6 +30,10 @@ class DataError(C3ClustError, ValueError):
 
 class RunError(C3ClustError, ValueError):
     """A run folder, model, record or checkpoint that cannot be used."""
+
+
+class TrainingError(C3ClustError, RuntimeError):
+    """Training that diverged."""
 
 
 class MissingExtraError(C3ClustError, ImportError):

@@ -16,17 +16,17 @@ Layout of the fields that other layers read:
 
 import json
 import platform
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
 from c3clust.errors import RunError
 
 __all__ = ["RunRecord", "versions"]
 
 FORMAT = 1
-_TYPES = {"dict": dict, "list": list, "str": str, "int": int, "float": (int, float)}
 
 
 def versions() -> dict[str, str]:
@@ -79,20 +79,21 @@ class RunRecord:
         """Check the fields of a parsed record and build it."""
         if not isinstance(raw, dict) or raw.get("format") != FORMAT:
             raise RunError(f"{where} is not a run record of format {FORMAT}.")
-        known = {f.name: str(f.type) for f in fields(cls)}
+        known = get_type_hints(cls)
         for name in ("method", "n_clusters", "params", "seed", "data"):
             if name not in raw:
                 raise RunError(f"{where} lacks the field {name!r}.")
         for name, value in raw.items():
             if name not in known:
                 raise RunError(f"{where} has an unknown field {name!r}.")
-            _check(where, name, value, known[name])
+            if not _fits(value, known[name]):
+                raise RunError(f"{where}: field {name!r} is a {type(value).__name__}, which it cannot be.")
         return cls(**raw)
 
 
-def _check(where: str, name: str, value: Any, annotation: str) -> None:
-    optional = annotation.endswith("| None")
-    expected = _TYPES[annotation.split("[")[0].split(" ")[0]]
-    if (value is None and optional) or (isinstance(value, expected) and not isinstance(value, bool)):  # type: ignore[arg-type]
-        return
-    raise RunError(f"{where}: field {name!r} is {type(value).__name__}, needed is {annotation}.")
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether a value read from JSON has the type that the field declares; contents of dicts and lists are free."""
+    if isinstance(hint, UnionType):
+        return any(_fits(value, option) for option in get_args(hint))
+    kind = get_origin(hint) or hint
+    return isinstance(value, (int, float) if kind is float else kind) and not isinstance(value, bool)

@@ -1,0 +1,111 @@
+"""Where the pixels of a view come from: random crops, and one resampling step for crop, flip and rotation.
+
+A box is (top, left, height, width) in whole pixels of the source. Boxes, flips and angles live on the CPU.
+Shapes: x [N, C, H, W] uint8 or float, boxes [N, 4] int64, the result [N, C, h, w] float32.
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+__all__ = ["affine_crop", "crop_resize", "draw_boxes", "full_boxes"]
+
+ATTEMPTS = 10  # as torchvision: so many draws of area and ratio before the central crop is taken
+LOOP_PIXELS = 96 * 96  # on the CPU, larger outputs are resampled image by image: sparse taps beat dense products
+
+
+def full_boxes(n: int, height: int, width: int) -> Tensor:
+    """The boxes that keep everything."""
+    return torch.tensor([[0, 0, height, width]]).expand(n, 4)
+
+
+def draw_boxes(
+    n: int,
+    height: int,
+    width: int,
+    scale: tuple[float, float],
+    ratio: tuple[float, float],
+    generator: torch.Generator,
+) -> Tensor:
+    """Random resized crops: a share of the area from `scale`, width / height log-uniform in `ratio`."""
+    u = torch.rand(n, 2 * ATTEMPTS + 2, generator=generator, dtype=torch.float64)
+    area = height * width * (scale[0] + (scale[1] - scale[0]) * u[:, :ATTEMPTS])
+    aspect = torch.exp(math.log(ratio[0]) + math.log(ratio[1] / ratio[0]) * u[:, ATTEMPTS : 2 * ATTEMPTS])
+    w, h = (area * aspect).sqrt().round(), (area / aspect).sqrt().round()
+    fits = (w > 0) & (w <= width) & (h > 0) & (h <= height)
+    first = fits.int().argmax(1, keepdim=True)  # [N, 1] the first draw that fits
+    w, h, fits = (t.gather(1, first).squeeze(1) for t in (w, h, fits))
+    top, left = (u[:, -2] * (height - h + 1)).floor(), (u[:, -1] * (width - w + 1)).floor()
+    boxes = torch.stack([top, left, h, w], dim=1).long()
+    return torch.where(fits[:, None], boxes, _central_box(height, width, ratio))
+
+
+def _central_box(height: int, width: int, ratio: tuple[float, float]) -> Tensor:
+    """The largest central crop whose width / height lies in `ratio`."""
+    h = min(height, max(1, round(width / ratio[0])))
+    w = min(width, max(1, round(height * ratio[1])))
+    return torch.tensor([(height - h) // 2, (width - w) // 2, h, w])
+
+
+def crop_resize(x: Tensor, boxes: Tensor, flip: Tensor, size: tuple[int, int]) -> Tensor:
+    """Crop, resize with the antialiased triangle filter, and mirror left to right where `flip` [N] says so.
+
+    Equal to F.interpolate(crop, mode="bilinear", antialias=True). uint8 is scaled to [0, 1].
+    """
+    one = 1 / 255 if x.dtype == torch.uint8 else 1.0
+    if x.device.type == "cpu" and size[0] * size[1] >= LOOP_PIXELS:
+        return _resize_each(x, boxes, flip, size, one)
+    rows = _triangle_weights(boxes[:, 0], boxes[:, 2], x.shape[2], size[0], None, 1.0).to(x.device)
+    columns = _triangle_weights(boxes[:, 1], boxes[:, 3], x.shape[3], size[1], flip, one).to(x.device)
+    across = torch.bmm(x.to(torch.float32).flatten(1, 2), columns.transpose(1, 2))  # [N, C H, w]
+    return rows[:, None] @ across.unflatten(1, x.shape[1:3])
+
+
+def _resize_each(x: Tensor, boxes: Tensor, flip: Tensor, size: tuple[int, int], one: float) -> Tensor:
+    out = torch.empty((len(x), x.shape[1], *size))
+    for image, (top, left, h, w), mirrored, view in zip(x, boxes.tolist(), flip.tolist(), out, strict=True):
+        crop = image[None, :, top : top + h, left : left + w].to(torch.float32)
+        crop = crop.flip(-1) if mirrored else crop
+        torch.mul(F.interpolate(crop, size, mode="bilinear", antialias=True)[0], one, out=view)
+    return out
+
+
+def _triangle_weights(start: Tensor, length: Tensor, n_in: int, n_out: int, flip: Tensor | None, one: float) -> Tensor:
+    """Rows of resampling weights [N, n_out, n_in]: a triangle one source pixel wide, or wider where it shrinks."""
+    step = (length / n_out)[:, None]  # [N, 1] source pixels per output pixel
+    position = torch.arange(0.5, n_out)[None]
+    if flip is not None:
+        position = torch.where(flip[:, None], n_out - position, position)
+    centre = position * step + start[:, None]  # [N, n_out]
+    pixel = torch.arange(0.5, n_in)
+    weight = (pixel - centre[:, :, None]).abs_().div_(-step.clamp(min=1)[:, :, None]).add_(1).clamp_(min=0)
+    index = torch.arange(n_in)
+    inside = (index >= start[:, None]) & (index < (start + length)[:, None])  # [N, n_in]
+    weight *= inside[:, None]
+    return weight.mul_(one / weight.sum(2, keepdim=True))
+
+
+def affine_crop(x: Tensor, boxes: Tensor, degrees: Tensor, size: tuple[int, int]) -> Tensor:
+    """Crop, turn about the crop's centre and resize, in one bilinear resampling; the border repeats outside.
+
+    Where the whole image is larger than the view, each output pixel averages k x k samples against aliasing.
+    """
+    height, width = x.shape[2:]
+    k = max(1, math.ceil(height / size[0]), math.ceil(width / size[1]))
+    one = 1 / 255 if x.dtype == torch.uint8 else 1.0
+    theta = _affine_matrices(boxes, degrees, height, width).to(x.device)
+    grid = F.affine_grid(theta, [len(x), x.shape[1], k * size[0], k * size[1]], align_corners=False)
+    source = x.to(torch.float32) * one
+    view = F.grid_sample(source, grid, mode="bilinear", padding_mode="border", align_corners=False)
+    return F.avg_pool2d(view, k) if k > 1 else view
+
+
+def _affine_matrices(boxes: Tensor, degrees: Tensor, height: int, width: int) -> Tensor:
+    """[N, 2, 3]: from the view's coordinates in [-1, 1] to the source's; a positive angle turns counter-clockwise."""
+    top, left, h, w = boxes.to(torch.float32).unbind(1)
+    cos, sin = torch.cos(torch.deg2rad(degrees)), torch.sin(torch.deg2rad(degrees))
+    x_row = torch.stack([cos * w / width, -sin * h / width, (2 * left + w) / width - 1], dim=1)
+    y_row = torch.stack([sin * w / height, cos * h / height, (2 * top + h) / height - 1], dim=1)
+    return torch.stack([x_row, y_row], dim=1)

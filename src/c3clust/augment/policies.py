@@ -1,0 +1,266 @@
+"""Policies: which augmentations a kind of data gets, and how strong. Each is a frozen dataclass of its options."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from c3clust.augment import colour, geometry
+from c3clust.errors import InputError, suggest
+
+__all__ = ["Digit", "Identity", "Photo", "Policy", "Vector", "names", "policy", "prepare", "spec", "views"]
+
+Size = tuple[int, int]
+Policy = Callable[[Tensor, Size, torch.Generator], Tensor]
+
+CHUNK_PIXELS = 2**18  # colours are changed in pieces of so many output pixels, to stay in a core's cache
+
+
+@dataclass(frozen=True)
+class Photo:
+    """SimCLR's pool: random resized crop, horizontal flip, colour jitter, greyscale, blur.
+
+    Every sample has its own parameters and its own order of the four jitter operations. Images with one channel
+    get brightness and contrast, images with neither one nor three the same with each channel's own mean.
+
+    Parameters
+    ----------
+    scale : share of the image's area that a crop keeps, from and to.
+    ratio : width / height of a crop, from and to.
+    flip : probability of a horizontal flip.
+    jitter : strength s; brightness, contrast and saturation change by up to 0.8 s, hue by up to 0.2 s of the circle.
+    jitter_p : probability of the colour jitter.
+    grey : probability of greyscale.
+    blur : probability of a Gaussian blur, kernel 10 % of the view's side (23 at 224 pixels).
+    sigma : standard deviation of the blur in pixels, from and to.
+
+    References
+    ----------
+    Chen, Kornblith, Norouzi, Hinton: A simple framework for contrastive learning of visual representations,
+    ICML 2020, https://arxiv.org/abs/2002.05709, appendix A.
+    """
+
+    scale: tuple[float, float] = (0.08, 1.0)
+    ratio: tuple[float, float] = (3 / 4, 4 / 3)
+    flip: float = 0.5
+    jitter: float = 0.5
+    jitter_p: float = 0.8
+    grey: float = 0.2
+    blur: float = 0.0
+    sigma: tuple[float, float] = (0.1, 2.0)
+
+    def __post_init__(self) -> None:
+        _check_crop(self)
+        _check_range(self, "sigma", 0, math.inf, open_low=True)
+        _check_number(self, "jitter", 0, 2.5, "with more, the hue would go round more than half the circle")
+        for name in ("flip", "jitter_p", "grey", "blur"):
+            _check_number(self, name, 0, 1, "it is a probability")
+
+    def __call__(self, x: Tensor, size: Size, generator: torch.Generator) -> Tensor:
+        _check_images(x)
+        n, (height, width) = len(x), x.shape[2:]
+        boxes = geometry.draw_boxes(n, height, width, self.scale, self.ratio, generator)
+        u = torch.rand(n, 13, generator=generator)  # one column for each other decision
+        draws = _PhotoDraws(
+            flip=u[:, 0] < self.flip,
+            jitter=u[:, 1] < (self.jitter_p if self.jitter else 0),
+            factors=self._factors(u[:, 2:6]),
+            order=u[:, 6:10].argsort(dim=1),
+            grey=u[:, 10] < (self.grey if x.shape[1] == 3 else 0),
+            blur=u[:, 11] < self.blur,
+            sigma=self.sigma[0] + (self.sigma[1] - self.sigma[0]) * u[:, 12],
+        )
+        view = geometry.crop_resize(x, boxes, draws.flip, size)
+        chunk = max(1, CHUNK_PIXELS // (size[0] * size[1])) if x.device.type == "cpu" else n
+        for start in range(0, n, chunk):
+            piece = slice(start, start + chunk)
+            colour.jitter_(view[piece], draws.factors[piece], draws.order[piece], draws.jitter[piece])
+            colour.greyscale_(view[piece], draws.grey[piece])
+        blurred = draws.blur.nonzero().squeeze(1)
+        if len(blurred):
+            kernel = blur_kernel(size)
+            view[blurred] = colour.blur_(view[blurred.to(x.device)], draws.sigma[blurred], kernel)
+        return view
+
+    def _factors(self, u: Tensor) -> Tensor:
+        """[N, 4] uniform in [0, 1) -> factors of brightness, contrast and saturation, and the shift of the hue."""
+        low, high = max(0.0, 1 - 0.8 * self.jitter), 1 + 0.8 * self.jitter
+        factors = low + (high - low) * u
+        factors[:, 3] = 0.2 * self.jitter * (2 * u[:, 3] - 1)
+        return factors
+
+
+@dataclass(frozen=True)
+class _PhotoDraws:
+    """What Photo has drawn for a batch; all on the CPU."""
+
+    flip: Tensor
+    jitter: Tensor
+    factors: Tensor
+    order: Tensor
+    grey: Tensor
+    blur: Tensor
+    sigma: Tensor
+
+
+@dataclass(frozen=True)
+class Digit:
+    """Handwriting and other signs that a mirror would spoil: random resized crop and a small rotation.
+
+    Parameters
+    ----------
+    scale : share of the image's area that a crop keeps, from and to.
+    ratio : width / height of a crop, from and to.
+    rotation : largest angle in degrees, either way.
+    """
+
+    scale: tuple[float, float] = (0.4, 1.0)
+    ratio: tuple[float, float] = (3 / 4, 4 / 3)
+    rotation: float = 15.0
+
+    def __post_init__(self) -> None:
+        _check_crop(self)
+        _check_number(self, "rotation", 0, 180, "it is the largest angle in degrees")
+
+    def __call__(self, x: Tensor, size: Size, generator: torch.Generator) -> Tensor:
+        _check_images(x)
+        boxes = geometry.draw_boxes(len(x), x.shape[2], x.shape[3], self.scale, self.ratio, generator)
+        degrees = self.rotation * (2 * torch.rand(len(x), generator=generator) - 1)
+        return geometry.affine_crop(x, boxes, degrees, size)
+
+
+@dataclass(frozen=True)
+class Vector:
+    """Feature vectors [N, F]: Gaussian noise, then some entries set to 0.
+
+    Features are expected to be standardised (mean 0, standard deviation 1), as the estimators do before training:
+    then 0 is the mean, and the noise is a share of each feature's own spread.
+
+    Parameters
+    ----------
+    noise : standard deviation of the noise, in standard deviations of a feature.
+    mask : probability that an entry is set to 0.
+    """
+
+    noise: float = 0.2
+    mask: float = 0.2
+
+    def __post_init__(self) -> None:
+        _check_number(self, "noise", 0, math.inf, "it is a standard deviation")
+        _check_number(self, "mask", 0, 1, "it is a probability")
+
+    def __call__(self, x: Tensor, size: Size | None, generator: torch.Generator) -> Tensor:
+        if x.ndim != 2:
+            raise InputError(
+                f"augmentation 'vector' needs [N, features], got shape {list(x.shape)}: use another policy."
+            )
+        noise = torch.randn(x.shape, generator=generator).mul_(self.noise)
+        keep = torch.rand(x.shape, generator=generator) >= self.mask
+        return noise.to(x.device).add_(x).mul_(keep.to(x.device))
+
+
+@dataclass(frozen=True)
+class Identity:
+    """No augmentation: a view is the image as evaluation sees it."""
+
+    def __call__(self, x: Tensor, size: Size | None, generator: torch.Generator) -> Tensor:
+        return prepare(x, size)
+
+
+POLICIES: dict[str, type[Any]] = {"photo": Photo, "digit": Digit, "vector": Vector, "none": Identity}
+
+
+def names() -> list[str]:
+    """The policies that `policy` knows by name."""
+    return sorted(POLICIES)
+
+
+def policy(spec: str | Mapping[str, Any] | Policy) -> Policy:
+    """A policy from its name, from a mapping such as {"policy": "photo", "jitter": 1.0}, or any function as it is.
+
+    >>> policy({"policy": "digit", "rotation": 10})
+    Digit(scale=(0.4, 1.0), ratio=(0.75, 1.3333333333333333), rotation=10)
+    """
+    if isinstance(spec, str):
+        spec = {"policy": spec}
+    if not isinstance(spec, Mapping):
+        if callable(spec):
+            return spec
+        raise InputError(f"augmentation {spec!r} is neither a name, a mapping nor a function. {suggest('', POLICIES)}")
+    options = dict(spec)
+    name = options.pop("policy", None)
+    if not isinstance(name, str) or name not in POLICIES:
+        raise InputError(f"unknown augmentation policy {name!r}. {suggest(str(name), POLICIES)}")
+    known = [field.name for field in fields(POLICIES[name])]
+    for option in options:
+        if option not in known:
+            raise InputError(f"augmentation policy {name!r} has no option {option!r}. {suggest(str(option), known)}")
+    built: Policy = POLICIES[name](**options)
+    return built
+
+
+def spec(policy: Policy) -> dict[str, Any]:
+    """What a record keeps of a policy; `policy` turns it back. Of a function of the user's, only its name.
+
+    >>> spec(Vector(noise=0.1))
+    {'policy': 'vector', 'noise': 0.1, 'mask': 0.2}
+    """
+    for name, kind in POLICIES.items():
+        if isinstance(policy, kind):
+            return {"policy": name, **asdict(policy)}
+    return {"policy": getattr(policy, "__qualname__", type(policy).__qualname__)}
+
+
+def views(policy: Policy, x: Tensor, size: Size, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """x_a and x_b: two independent draws of the policy."""
+    return policy(x, size, generator), policy(x, size, generator)
+
+
+def prepare(x: Tensor, size: Size | None) -> Tensor:
+    """What evaluation sees: images in [0, 1], resized (antialiased) to `size` and nothing else; vectors as they are."""
+    if x.ndim == 2:
+        return x.to(torch.float32)
+    _check_images(x)
+    if size is None or tuple(size) == tuple(x.shape[2:]):
+        return x.to(torch.float32) / 255 if x.dtype == torch.uint8 else x.to(torch.float32)
+    boxes = geometry.full_boxes(len(x), x.shape[2], x.shape[3])
+    return geometry.crop_resize(x, boxes, torch.zeros(len(x), dtype=torch.bool), size)
+
+
+def blur_kernel(size: Size) -> int:
+    """A tenth of the view's shorter side, made odd: 23 at 224 pixels, 3 at 32."""
+    return 2 * (min(size) // 20) + 1
+
+
+def _check_images(x: Tensor) -> None:
+    if x.ndim != 4:
+        raise InputError(
+            f"images must be [N, C, H, W], got shape {list(x.shape)}: for vectors use the policy 'vector'."
+        )
+
+
+def _check_number(policy: Any, name: str, low: float, high: float, why: str) -> None:
+    value = getattr(policy, name)
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not low <= value <= high or math.isinf(value):
+        raise InputError(f"{name}={value!r} is outside [{low}, {high}]: {why}.")
+
+
+def _check_range(policy: Any, name: str, low: float, high: float, open_low: bool = False) -> None:
+    """Two numbers in order; lists (from JSON and TOML) become tuples."""
+    value = getattr(policy, name)
+    try:
+        first, last = (float(v) for v in value)
+    except (TypeError, ValueError):
+        raise InputError(f"{name}={value!r} must be two numbers, from and to.") from None
+    if not (low <= first <= last <= high and first > low - (not open_low)) or math.isinf(last):
+        bracket = "(" if open_low else "["
+        raise InputError(f"{name}={value!r} must be two numbers in order within {bracket}{low}, {high}].")
+    object.__setattr__(policy, name, (first, last))
+
+
+def _check_crop(policy: Any) -> None:
+    _check_range(policy, "scale", 0, 1, open_low=True)
+    _check_range(policy, "ratio", 0, math.inf, open_low=True)

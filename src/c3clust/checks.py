@@ -1,0 +1,39 @@
+"""Checks of parameters: each failure is one InputError sentence with the value, what is needed, and the way out."""
+
+import math
+from collections.abc import Iterable
+from numbers import Integral, Real
+from typing import Any
+
+from c3clust.errors import InputError, suggest
+
+__all__ = ["choice", "number", "whole"]
+
+
+def number(name: str, value: Any, low: float = -math.inf, high: float = math.inf, *, why: str) -> float:
+    """A finite real number in [low, high]."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+        raise InputError(f"{name}={value!r} is not a finite number: {why}")
+    if not low <= value <= high:
+        raise InputError(f"{name}={value!r} is outside {_interval(low, high)}: {why}")
+    return float(value)
+
+
+def whole(name: str, value: Any, low: int = 1, *, why: str) -> int:
+    """An integer of at least `low`."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < low:
+        raise InputError(f"{name}={value!r} is not a whole number of at least {low}: {why}")
+    return int(value)
+
+
+def choice(name: str, value: Any, known: Iterable[str]) -> str:
+    """One of a few names."""
+    known = list(known)
+    if value not in known:
+        raise InputError(f"{name}={value!r} is unknown. {suggest(str(value), known)}")
+    return str(value)
+
+
+def _interval(low: float, high: float) -> str:
+    left = "(-inf" if low == -math.inf else f"[{low:g}"
+    return f"{left}, " + ("inf)" if high == math.inf else f"{high:g}]")

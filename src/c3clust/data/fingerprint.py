@@ -1,0 +1,34 @@
+"""A short proof of which data a result was made from."""
+
+import hashlib
+
+import numpy as np
+
+from c3clust.data.images import Images
+from c3clust.data.stream import Stream
+
+__all__ = ["fingerprint"]
+
+WHOLE = 2**30  # bytes up to which every value is hashed
+SAMPLE = 64
+
+
+def fingerprint(images: Images) -> str:
+    """The SHA-256 of shape, dtype and content, as 64 hexadecimal digits. Names, labels and place do not count.
+
+    Every value is hashed up to 1 GiB. Of larger or streamed sets, the names, the files' sizes (if streamed) and 64
+    images drawn with a fixed seed stand for the content; such a fingerprint differs from that of the same images in
+    memory, and it may miss a change in an image that was not drawn.
+    """
+    x = images.x
+    digest = hashlib.sha256(f"{tuple(x.shape)} {x.dtype}".encode())
+    if isinstance(x, np.ndarray) and x.nbytes <= WHOLE:
+        for start in range(0, len(x), 1024):
+            digest.update(np.ascontiguousarray(x[start : start + 1024]).data)
+        return digest.hexdigest()
+    digest.update("\0".join(images.names).encode("utf-8", "surrogatepass"))
+    if isinstance(x, Stream):
+        digest.update(repr([span.size for span in x.spans]).encode())
+    drawn = np.random.default_rng(0).choice(len(x), size=min(SAMPLE, len(x)), replace=False)
+    digest.update(np.ascontiguousarray(x[np.sort(drawn)]).data)
+    return digest.hexdigest()

@@ -1,0 +1,202 @@
+"""Many encoded images -> Images: the one way of folders, archives, tables and the photographic data sets.
+
+Working size S: `image_size` if given; else the longest side found among the files, at most 64. Every picture is
+squashed to S × S. Channels: 1 if every picture is grey (its three channels equal everywhere), else 3.
+
+What fits in the memory bound (counted at three channels) is decoded once, in worker processes, to one uint8 array.
+What does not is decoded once to find the unreadable files, so that indices stay stable, and then again whenever it
+is asked for: see `stream.Stream`. With `cache` the decoded pictures lie in a memory map on disk instead.
+"""
+
+import os
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from c3clust.data import cache
+from c3clust.data.decode import decode, longest_side
+from c3clust.data.images import ArrayLike, Images
+from c3clust.data.source import Options
+from c3clust.data.spans import Span, Unreadable, read_span
+from c3clust.data.stream import Stream
+from c3clust.data.workers import map_chunks
+from c3clust.errors import DataError
+
+__all__ = ["DEFAULT_SIZE", "Encoded", "available_memory", "to_images"]
+
+DEFAULT_SIZE = 64
+FIRST = 32  # files that are measured before worker processes are started
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Images still in their files. `keep` holds what must live as long as the spans, such as a spool."""
+
+    spans: Sequence[Span]
+    names: Sequence[str]
+    place: str
+    y: np.ndarray | None = None
+    classes: Sequence[str] | None = None
+    keep: Any = None
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """One chunk: its readable pictures [k, 3, S, S] in order, a reason or "" for each file, and if all are grey."""
+
+    pixels: np.ndarray
+    reasons: list[str]
+    grey: bool
+
+
+def to_images(encoded: Encoded, options: Options, *, policy: str = "photo") -> Images:
+    """Decode, or prepare to stream, and account for what cannot be read."""
+    if not encoded.spans:
+        raise DataError(f"{encoded.place} holds no images. JPEG, PNG, WebP, BMP, TIFF, GIF and PPM files are read.")
+    size = _working_size(encoded, options)
+    x, reasons = _decoded(encoded, size, options)
+    _check_bad(encoded, reasons, options.max_bad)
+    good = [i for i, reason in enumerate(reasons) if not reason]
+    return Images(
+        x=x,
+        names=[encoded.names[i] for i in good],
+        y=None if encoded.y is None else encoded.y[good],
+        classes=encoded.classes,
+        skipped=tuple((encoded.names[i], reason) for i, reason in enumerate(reasons) if reason),
+        place=encoded.place,
+        policy=policy,
+    )
+
+
+def available_memory() -> int:
+    """Half of the memory that is free now, within the limit of a container: the default bound."""
+    free = 4 * 2**30
+    if hasattr(os, "sysconf") and "SC_AVPHYS_PAGES" in os.sysconf_names:
+        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        free = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
+        free = min(free, int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    except (OSError, ValueError, StopIteration):
+        pass  # not Linux, or no limit
+    return free // 2
+
+
+def _working_size(encoded: Encoded, options: Options) -> int:
+    """S, see the top of this file. Stops measuring at the first side that reaches 64."""
+    if options.image_size is not None:
+        return options.image_size
+    longest = _longest(encoded.spans[:FIRST])
+    if longest < DEFAULT_SIZE and len(encoded.spans) > FIRST:
+        longest = max(map_chunks(_longest, encoded.spans, options.workers))
+    return min(longest, DEFAULT_SIZE) or DEFAULT_SIZE
+
+
+def _longest(spans: Sequence[Span]) -> int:
+    """The longest side among these files, 0 if none can be read."""
+    longest = 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for span in spans:
+            try:
+                longest = max(longest, longest_side(read_span(span)))
+            except Unreadable:
+                continue
+            if longest >= DEFAULT_SIZE:
+                break
+    return longest
+
+
+def _decoded(encoded: Encoded, size: int, options: Options) -> tuple[ArrayLike, list[str]]:
+    """The readable pictures, in memory, in the cache or as a stream; and a reason or "" for each file."""
+    if options.cache is not None:
+        return _through_cache(encoded, size, options)
+    needed = len(encoded.spans) * 3 * size * size
+    memory = available_memory() if options.memory is None else options.memory
+    if needed <= memory:
+        return _in_memory(encoded, size, options)
+    return _streamed(encoded, size, options, memory)
+
+
+def _in_memory(encoded: Encoded, size: int, options: Options) -> tuple[np.ndarray, list[str]]:
+    pixels = np.empty((len(encoded.spans), 3, size, size), dtype=np.uint8)
+    reasons: list[str] = []
+    filled, grey = 0, True
+    for chunk in _chunks(encoded.spans, size, options):
+        pixels[filled : filled + len(chunk.pixels)] = chunk.pixels
+        filled += len(chunk.pixels)
+        reasons += chunk.reasons
+        grey = grey and chunk.grey
+    channels = _channels(grey, options)
+    return np.ascontiguousarray(pixels[:filled, :channels]), reasons
+
+
+def _streamed(encoded: Encoded, size: int, options: Options, memory: int) -> tuple[Stream, list[str]]:
+    reasons: list[str] = []
+    grey = True
+    for chunk in _chunks(encoded.spans, size, options):
+        reasons += chunk.reasons
+        grey = grey and chunk.grey
+    good = [i for i, reason in enumerate(reasons) if not reason]
+    spans, names = [encoded.spans[i] for i in good], [encoded.names[i] for i in good]
+    stream = Stream(spans, names, _channels(grey, options), size, workers=options.workers, memory=memory)
+    stream.keep = encoded.keep
+    return stream, reasons
+
+
+def _through_cache(encoded: Encoded, size: int, options: Options) -> tuple[np.ndarray, list[str]]:
+    assert options.cache is not None
+    settings = {"size": size, "channels": options.channels}
+    entry = cache.Entry.of(options.cache, encoded.spans, encoded.names, settings)
+    found = entry.load()
+    if found is None:
+        entry.store(((c.pixels, c.reasons, c.grey) for c in _chunks(encoded.spans, size, options)), options.channels)
+        found = entry.load()
+    if found is None:
+        raise DataError(f"The cache {options.cache} cannot be read back. Delete the folder or choose another.")
+    return found
+
+
+def _chunks(spans: Sequence[Span], size: int, options: Options) -> Iterator[Decoded]:
+    return map_chunks(_DecodeChunk(size), spans, options.workers)
+
+
+@dataclass(frozen=True)
+class _DecodeChunk:
+    """decode(spans) with the size filled in; a plain class, so that it can be sent to a worker process."""
+
+    size: int
+
+    def __call__(self, spans: Sequence[Span]) -> Decoded:
+        pixels, reasons = [], []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # odd metadata: the picture itself decides
+            for span in spans:
+                try:
+                    pixels.append(decode(read_span(span), self.size))
+                    reasons.append("")
+                except Unreadable as error:
+                    reasons.append(str(error) or "unreadable")
+        stack = np.stack(pixels) if pixels else np.empty((0, 3, self.size, self.size), np.uint8)
+        return Decoded(stack, reasons, bool((stack == stack[:, :1]).all()))
+
+
+def _channels(grey: bool, options: Options) -> int:
+    return options.channels or (1 if grey else 3)
+
+
+def _check_bad(encoded: Encoded, reasons: Sequence[str], max_bad: float) -> None:
+    """Stop if nothing, or less than wanted, could be read."""
+    bad = [(name, reason) for name, reason in zip(encoded.names, reasons, strict=True) if reason]
+    first = "; ".join(f"{name}: {reason}" for name, reason in bad[:3]) + ("; …" if len(bad) > 3 else "")
+    if len(bad) == len(reasons):
+        raise DataError(f"{encoded.place} has no readable image among its {len(reasons):,} files ({first}).")
+    if len(bad) > max_bad * len(reasons):
+        raise DataError(
+            f"{encoded.place} has {len(bad):,} unreadable files of {len(reasons):,}, more than the share "
+            f"max_bad={max_bad:g} ({first}). Remove them, or allow more with a larger max_bad."
+        )

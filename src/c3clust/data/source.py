@@ -1,0 +1,67 @@
+"""What a source of data is: a module of this folder with `claims` and `read`, and perhaps `SETS`.
+
+    SETS                                the public data sets that this module reads by name
+    claims(path) -> Claim               whether `path` is this module's kind of place
+    read(path, options, name) -> Images
+
+A new source is one new file with these; nothing else is edited.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+from typing import Literal, Protocol
+
+from c3clust.data.images import Images
+
+__all__ = ["Claim", "Known", "Options", "Source"]
+
+
+class Claim(IntEnum):
+    """How surely a source takes a path for its own; the surest source reads it."""
+
+    NO = 0
+    KIND = 1  # any folder of images, any archive
+    LAYOUT = 2  # the layout of one public data set
+
+
+@dataclass(frozen=True)
+class Known:
+    """A public data set that can be asked for by name.
+
+    patterns: where it may lie below each folder that is searched, best first.
+    system: absolute places outside these folders, such as those of Debian's packages.
+    """
+
+    name: str
+    what: str
+    patterns: tuple[str, ...] = ()
+    system: tuple[str, ...] = ()
+    layout: str = ""
+    address: str = ""
+    fetch: str | None = None
+    aliases: tuple[str, ...] = ()
+    built_in: bool = False
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a source is to be read; `data.load` explains each."""
+
+    labels: Literal["folders"] | None = None
+    image_size: int | None = None
+    channels: int | None = None
+    max_bad: float = 0.05
+    memory: int | None = None
+    workers: int | None = None
+    cache: Path | None = None
+
+
+class Source(Protocol):
+    """The shape of a source module."""
+
+    @staticmethod
+    def claims(path: Path) -> Claim: ...
+
+    @staticmethod
+    def read(path: Path, options: Options, name: str | None = None) -> Images: ...

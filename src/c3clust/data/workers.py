@@ -1,0 +1,52 @@
+"""Run one function over chunks of many small items, in worker processes when that pays."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+from c3clust.errors import DataError
+
+__all__ = ["map_chunks", "worker_count"]
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+FEW = 200  # below this many items, starting processes costs more than it saves
+CHUNK = 64
+
+
+def worker_count(workers: int | None) -> int:
+    """The number asked for, or one for each core that this process may use."""
+    if workers is not None:
+        return max(1, workers)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def map_chunks(
+    function: Callable[[Sequence[Item]], Result], items: Sequence[Item], workers: int | None = None
+) -> Iterator[Result]:
+    """function(chunk) for consecutive chunks of items, in order, with at most two results waiting per worker.
+
+    joblib's processes need no `if __name__ == "__main__"` in the user's script.
+    """
+    chunks = [items[i : i + CHUNK] for i in range(0, len(items), CHUNK)]
+    count = min(worker_count(workers), len(chunks))
+    if count <= 1 or len(items) < FEW:
+        return map(function, chunks)
+    return _in_processes(function, chunks, count)
+
+
+def _in_processes(
+    function: Callable[[Sequence[Item]], Result], chunks: list[Sequence[Item]], count: int
+) -> Iterator[Result]:
+    from concurrent.futures.process import BrokenProcessPool
+
+    from joblib import Parallel, delayed
+
+    pool = Parallel(n_jobs=count, backend="loky", return_as="generator", pre_dispatch="2*n_jobs", batch_size=1)
+    try:
+        yield from pool(delayed(function)(chunk) for chunk in chunks)
+    except BrokenProcessPool as error:
+        raise DataError(
+            "A worker process died while decoding images, perhaps for want of memory. Try again with workers=1."
+        ) from error

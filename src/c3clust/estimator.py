@@ -1,0 +1,353 @@
+"""The one mixin: what every method can do once it says how it fits.
+
+A method supplies three things: `_check_params()`, `_build_network(shape)` and `_fit(bench) -> network`, where the
+network maps prepared samples to (z, c). From these the mixin makes `fit`, `predict`, `predict_proba`, `transform`,
+`save` and the way back. A saved model is two files: model.safetensors (tensors) and model.json (everything else,
+with the hash of the first). Loading executes nothing and builds the network on the meta device first, so a file
+can neither run code nor ask for more memory than it brings.
+"""
+
+import hashlib
+import inspect
+import json
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load as tensors_from_bytes
+from safetensors.torch import save as tensors_to_bytes
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+from torch import Tensor, nn
+
+from c3clust import augment, checks, data
+from c3clust.data.images import ArrayLike, Images
+from c3clust.errors import InputError, RunError
+from c3clust.trainer import Objective, Stage, embed, train
+
+__all__ = ["Bench", "EstimatorMixin", "find_device", "read_model", "restore", "standard_scaling", "write_atomically"]
+
+FORMAT = 1
+
+
+@dataclass
+class Bench:
+    """What a method trains with: the samples, how views are made, the randomness; and what has been trained so far."""
+
+    x: ArrayLike
+    shape: tuple[int, ...]  # of one sample, as the network sees it
+    policy: augment.Policy
+    seed: int
+    device: torch.device
+    verbose: bool
+    generator: torch.Generator = field(init=False)
+    stages: list[dict[str, Any]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.generator = torch.Generator().manual_seed(self.seed)
+
+    @property
+    def size(self) -> tuple[int, ...]:
+        """(height, width) of pictures, (features,) of vectors."""
+        return self.shape[-2:]
+
+    def build(self, make: Callable[[tuple[int, ...]], nn.Module]) -> nn.Module:
+        """A new network with seeded weights, on the device."""
+        network = make(self.shape).to(self.device)
+        return network.to(memory_format=torch.channels_last) if len(self.shape) == 3 else network
+
+    def train(self, stage: Stage, network: nn.Module, objective: Objective) -> dict[str, Any]:
+        """Train one stage, note its curves, and return the note."""
+        started = time.perf_counter()
+        curves = train(stage, network, objective, self.x, self.policy, self.size, self.generator, self.verbose)
+        seconds = time.perf_counter() - started
+        note = {"name": stage.name, "epochs": stage.epochs, "seconds": seconds, "curves": curves}
+        self.stages.append(note)
+        return note
+
+    def assignments(self, network: nn.Module) -> np.ndarray:
+        """Soft assignments [n, M] of the clean samples."""
+        return np.concatenate([c.numpy() for _, c in embed(network, self.x, self.size)])
+
+
+def find_device(device: str) -> torch.device:
+    """ "auto" is CUDA where there is one, else MPS, else the CPU; anything else is taken at its word."""
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f'device={device!r} cannot be used here: {reason} Use device="auto" or "cpu".') from None
+    return torch.device(device)
+
+
+class EstimatorMixin:
+    """`fit`, `predict`, `predict_proba`, `transform`, `save` for a class that defines the three methods below."""
+
+    standardises = True  # feature vectors are scaled to mean 0 and standard deviation 1 before anything else
+
+    # What a method defines.
+
+    def _check_params(self) -> None:
+        raise NotImplementedError
+
+    def _build_network(self, shape: tuple[int, ...]) -> nn.Module:
+        raise NotImplementedError
+
+    def _fit(self, bench: Bench) -> nn.Module:
+        raise NotImplementedError
+
+    # What a user calls.
+
+    def fit(self, X: Any, y: Any = None) -> Any:
+        """Cluster X: images [n, C, H, W], [n, H, W] or [n, H, W, C], vectors [n, F], a path, or Images. y is ignored."""
+        checks.whole("n_clusters", self.n_clusters, why="it is the number of clusters. Give at least 1.")  # type: ignore[attr-defined]
+        self._check_params()
+        images = self._read(X, reset=True)
+        self._scale = self._scaling(images.x) if len(images.x.shape) == 2 and self.standardises else None
+        self.input_shape_ = self._shape(images)
+        if len(images) < max(self.n_clusters, 2):  # type: ignore[attr-defined]
+            raise InputError(
+                f"n_clusters={self.n_clusters} clusters cannot be made of n_samples={len(images)} "  # type: ignore[attr-defined]
+                f"{'sample' if len(images) == 1 else 'samples'}: give at least 2 samples, "
+                "and as many as there are clusters."
+            )
+        bench = self._bench(images)
+        with torch.random.fork_rng(devices=[bench.device] if bench.device.type == "cuda" else []):
+            torch.manual_seed(bench.seed)
+            self.network_ = self._fit(bench).eval()
+        c = bench.assignments(self.network_)
+        self.labels_, self.confidence_ = c.argmax(axis=1), c.max(axis=1)
+        self.policy_, self.stages_ = augment.spec(bench.policy), bench.stages
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Cluster of each sample: [n]."""
+        return self.predict_proba(X).argmax(axis=1)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Soft assignment of each sample: [n, M], rows sum to 1."""
+        return np.concatenate([c.numpy() for _, c in self._embed(X)])
+
+    def transform(self, X: Any) -> np.ndarray:
+        """The learned representation z of each sample: [n, D]."""
+        return np.concatenate([z.numpy() for z, _ in self._embed(X)])
+
+    def embed(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """`transform` and `predict_proba` in one pass."""
+        z, c = zip(*self._embed(X), strict=True)
+        return torch.cat(z).numpy(), torch.cat(c).numpy()
+
+    def save(self, folder: str | Path) -> Path:
+        """Write model.safetensors and model.json into `folder` (made if need be): all that `predict` needs."""
+        check_is_fitted(self)
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        state = {name: t.detach().cpu().contiguous() for name, t in self.network_.state_dict().items()}
+        if self._scale is not None:
+            state |= {"scale.centre": self._scale[0], "scale.spread": self._scale[1]}
+        weights = tensors_to_bytes(state)
+        meta = {
+            "format": FORMAT,
+            "method": type(self).__module__.rsplit(".", 1)[-1],
+            "params": self.plain_params(),
+            "input_shape": list(self.input_shape_),
+            "policy": self.policy_,
+            "sha256": hashlib.sha256(weights).hexdigest(),
+        }
+        write_atomically(folder / "model.safetensors", weights)
+        write_atomically(folder / "model.json", (json.dumps(meta, indent=1, allow_nan=False) + "\n").encode())
+        return folder
+
+    def plain_params(self) -> dict[str, Any]:
+        """The parameters as JSON can hold them; an object of the user's own is named by its class."""
+        return {name: _plain(value) for name, value in self.get_params(deep=False).items()}  # type: ignore[attr-defined]
+
+    @property
+    def device_(self) -> torch.device:
+        """Where the network is."""
+        return next((t.device for t in self.network_.state_dict().values()), torch.device("cpu"))
+
+    # How it is done.
+
+    def _scaling(self, x: ArrayLike) -> tuple[Tensor, Tensor]:
+        """Mean and standard deviation of each feature."""
+        return standard_scaling(x)
+
+    def _read(self, X: Any, reset: bool) -> Images:
+        """X as Images, checked; vectors by scikit-learn's own rules."""
+        if isinstance(X, Images):
+            return X
+        if isinstance(X, str | Path):
+            return data.load(X, image_size=self._image_size(reset))
+        if isinstance(X, np.ndarray | Tensor) and X.ndim > 2:
+            return data.from_array(X)
+        X = X.detach().cpu().numpy() if isinstance(X, Tensor) else X
+        return data.from_array(validate_data(self, X, reset=reset, dtype=[np.float64, np.float32]))
+
+    def _image_size(self, reset: bool) -> int | None:
+        """The size at which files are decoded: as asked for, or as the model was trained."""
+        return getattr(self, "image_size", None) if reset else max(self.input_shape_[-2:])
+
+    def _shape(self, images: Images) -> tuple[int, ...]:
+        side = getattr(self, "image_size", None)
+        shape = tuple(images.x.shape[1:])
+        if len(shape) == 3 and side is not None:
+            side = checks.whole("image_size", side, why="it is a side in pixels. A usual value is 32.")
+            return (shape[0], side, side)
+        return shape
+
+    def _bench(self, images: Images) -> Bench:
+        seed = self.random_state  # type: ignore[attr-defined]
+        if not isinstance(seed, int | np.integer):
+            seed = check_random_state(seed).randint(2**31 - 1)
+        chosen = getattr(self, "augment", "none")
+        if isinstance(chosen, str) and chosen == "auto":
+            chosen = images.policy
+        policy = augment.policy(chosen)
+        device = find_device(getattr(self, "device", "cpu"))
+        x = _Scaled(images.x, self._scale) if self._scale is not None else images.x
+        return Bench(x, self.input_shape_, policy, int(seed), device, getattr(self, "verbose", False))
+
+    def _embed(self, X: Any) -> Any:
+        check_is_fitted(self)
+        x = self._fitting(self._read(X, reset=False)).x
+        return embed(self.network_, _Scaled(x, self._scale) if self._scale is not None else x, self.input_shape_[-2:])
+
+    def _fitting(self, images: Images) -> Images:
+        """Refuse samples that the model was not trained for: pictures for vectors, other channels, other features."""
+        given, needed = tuple(images.x.shape[1:]), self.input_shape_
+        same = given == needed if len(needed) == 1 else len(given) == 3 and given[0] == needed[0]
+        if not same:
+            raise InputError(
+                f"Samples of shape {given} do not fit this model: it was trained on {needed}"
+                f"{' (channels, height, width; other sizes are resized)' if len(needed) == 3 else ''}."
+            )
+        return images
+
+
+@dataclass(frozen=True)
+class _Scaled:
+    """Feature vectors, standardised as they are read."""
+
+    x: ArrayLike
+    scale: tuple[Tensor, Tensor]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.x.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        return np.dtype(np.float32)
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def __getitem__(self, index: Any) -> np.ndarray:
+        centre, spread = (t.numpy() for t in self.scale)
+        return ((self.x[index] - centre) / spread).astype(np.float32)
+
+
+def standard_scaling(x: ArrayLike) -> tuple[Tensor, Tensor]:
+    """Mean and standard deviation of each feature in float64; a constant feature keeps its scale."""
+    values = np.asarray(x[:], dtype=np.float64)
+    largest = np.abs(values).max(axis=0).clip(1e-300)  # huge values must not overflow when squared
+    spread = (values / largest).std(axis=0) * largest
+    spread[spread <= 1e-12 * largest] = 1.0
+    return torch.from_numpy(values.mean(axis=0)), torch.from_numpy(spread)
+
+
+def _plain(value: Any) -> Any:
+    """A parameter as JSON can hold it; what cannot be written is named, and must be given again on loading."""
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    if isinstance(value, np.integer | np.floating):
+        return value.item()
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, dict):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    return {"object": type(value).__qualname__}
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write, flush to disk, rename: a reader sees the old file or the whole new one."""
+    partial = path.with_name(path.name + ".partial")
+    with open(partial, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(partial, path)
+
+
+def read_model(folder: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """The checked contents of model.json and the tensors of model.safetensors."""
+    folder = Path(folder)
+    try:
+        meta = json.loads((folder / "model.json").read_text(encoding="utf-8"))
+        weights = (folder / "model.safetensors").read_bytes()
+    except FileNotFoundError as error:
+        raise RunError(f"{folder} holds no saved model: {Path(error.filename).name} is missing.") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise RunError(f"{folder / 'model.json'} is not a saved model of c3clust: {error}.") from None
+    if not isinstance(meta, dict) or meta.get("format") != FORMAT:
+        raise RunError(f"{folder / 'model.json'} is not a saved model of c3clust of format {FORMAT}.")
+    for name, kind in {"method": str, "params": dict, "input_shape": list, "policy": dict, "sha256": str}.items():
+        if not isinstance(meta.get(name), kind):
+            raise RunError(f"{folder / 'model.json'}: the field {name!r} is missing or not a {kind.__name__}.")
+    if not all(isinstance(v, int) and 0 < v < 2**20 for v in meta["input_shape"]) or len(meta["input_shape"]) not in (1, 3):
+        raise RunError(f"{folder / 'model.json'}: input_shape must be (features) or (channels, height, width).")
+    if hashlib.sha256(weights).hexdigest() != meta["sha256"]:
+        raise RunError(
+            f"{folder / 'model.safetensors'} is truncated or damaged, or belongs to another model.json. Fit again."
+        )
+    try:
+        return meta, tensors_from_bytes(weights)
+    except SafetensorError as error:
+        raise RunError(f"{folder / 'model.safetensors'} is not a safetensors file: {error}.") from None
+
+
+def restore(cls: type, folder: str | Path, given: dict[str, Any], meta: dict[str, Any], state: dict[str, Tensor]) -> Any:
+    """A fitted estimator of class `cls` from what `read_model` gave; `given` holds parameters that are not plain."""
+    params = {name: value for name, value in meta["params"].items() if not _is_object(value)}
+    missing = [n for n, v in meta["params"].items() if _is_object(v) and n not in given and n == "backbone"]
+    if missing:
+        raise RunError(
+            f"{folder} was trained with a backbone of your own ({meta['params']['backbone']['object']}), "
+            "which is not in the file: give it again as load(..., backbone=module)."
+        )
+    known = inspect.signature(cls).parameters
+    for name in params:
+        if name not in known:
+            raise RunError(f"{folder}: {cls.__name__} has no parameter {name!r}; the model is of another version.")
+    estimator = cls(**(params | given))
+    try:
+        checks.whole("n_clusters", estimator.n_clusters, why="it is the number of clusters.")
+        estimator._check_params()
+        estimator.input_shape_ = tuple(meta["input_shape"])
+        estimator.policy_ = augment.spec(augment.policy(meta["policy"])) if "policy" in meta["policy"] else meta["policy"]
+        scale = (state.pop("scale.centre", None), state.pop("scale.spread", None))
+        estimator._scale = scale if scale[0] is not None and scale[1] is not None else None
+        with torch.device("meta"):
+            network = estimator._build_network(estimator.input_shape_)
+        network.load_state_dict(state, strict=True, assign=True)
+    except (RuntimeError, InputError, TypeError, ValueError) as error:
+        raise RunError(f"{folder} is damaged or of another kind: {str(error).splitlines()[0]}") from None
+    estimator.network_ = network.to(find_device(getattr(estimator, "device", "cpu"))).eval()
+    if len(estimator.input_shape_) == 1:
+        estimator.n_features_in_ = estimator.input_shape_[0]
+    return estimator
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, dict) and set(value) == {"object"}

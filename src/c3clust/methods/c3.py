@@ -1,0 +1,275 @@
+"""C3: cross-instance guided contrastive clustering.
+
+Sadeghi, Hojjati, Armanfard, BMVC 2023, https://arxiv.org/abs/2211.07136
+Stage 1 is CC (methods/cc.py). Stage 2 pulls together all pairs of views whose cosine reaches zeta.
+Shapes: N images per batch, D projection width, M clusters.
+
+Departures from the released code, as PAPER 6 sets out: the weights w_ij are in the denominator, the mean is over 2N
+views, and a pair is positive from s >= zeta on. A departure from the paper, by default: the cluster head follows the
+moving features (head="follow"); head="frozen" is the paper's.
+"""
+
+import copy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+import torch
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor, nn
+
+from c3clust import checks, dist
+from c3clust.assign import spherical_kmeans
+from c3clust.errors import InputError
+from c3clust.data.images import ArrayLike
+from c3clust.estimator import Bench, EstimatorMixin, read_model, restore, standard_scaling
+from c3clust.methods.cc import CC, check_stage, cluster_loss
+from c3clust.networks import ClusterNet
+from c3clust.ops import full_precision, twin_mask
+from c3clust.trainer import Stage, auto_epochs, embed
+
+__all__ = ["C3"]
+
+
+# 1. Loss
+
+
+def log_pair_weights(s: Tensor, gamma: float) -> Tensor:
+    """log w_ij of PAPER 3: log-softmax over j of gamma (1 - |s_ij|). No gradient: the networks are frozen for it."""
+    return torch.log_softmax(gamma * (1 - full_precision(s.detach()).abs()), dim=1)  # [2N, 2N]
+
+
+def pair_weights(s: Tensor, gamma: float) -> Tensor:
+    """w_ij of PAPER 3: softmax over j of gamma (1 - |s_ij|), so rows sum to 1. s: [2N, 2N] cosines."""
+    return log_pair_weights(s, gamma).exp()
+
+
+def positive_pairs(s: Tensor, zeta: float) -> Tensor:
+    """[2N, 2N] bool: pairs with s_ij >= zeta, and always a view with itself and with its twin."""
+    return (s >= zeta) | twin_mask(len(s) // 2, s.device)
+
+
+def positives_per_view(z_a: Tensor, z_b: Tensor, zeta: float) -> Tensor:
+    """Mean number of positives of a view, itself and its twin among them. z_a, z_b: [N, D], unit rows."""
+    z = full_precision(torch.cat([z_a, z_b]).detach())
+    return positive_pairs(z @ z.T, zeta).sum(dim=1).to(z.dtype).mean()
+
+
+def c3_loss(z_a: Tensor, z_b: Tensor, zeta: float = 0.6, gamma: float = 0.1) -> Tensor:
+    """L_C3 of PAPER 3: minus the log of the positives' share of all weighted pairs, mean over 2N views.
+
+    z_a, z_b: [N, D], unit rows.
+    """
+    z = full_precision(torch.cat([z_a, z_b]))  # [2N, D]
+    s = z @ z.T  # [2N, 2N] cosine
+    log_positive = s.masked_fill(~positive_pairs(s, zeta), -torch.inf).logsumexp(dim=1)  # [2N]
+    log_all = (s + log_pair_weights(s, gamma)).logsumexp(dim=1)  # [2N]
+    return (log_all - log_positive).mean()
+
+
+# 2. Objective
+
+
+@dataclass(frozen=True)
+class C3Objective:
+    """What one step of stage 2 minimises over the batch of all processes.
+
+    f and g_I get exactly L_C3. With `follow`, g_C gets CC's cluster loss on detached h, which touches nothing else.
+    """
+
+    zeta: float
+    gamma: float
+    tau_c: float
+    follow: bool
+
+    def __call__(self, network: ClusterNet, x_a: Tensor, x_b: Tensor) -> dict[str, Tensor]:
+        h_a, h_b = network.encode(x_a), network.encode(x_b)
+        z_a, z_b = dist.gather(network.project(h_a)), dist.gather(network.project(h_b))
+        c3 = c3_loss(z_a, z_b, self.zeta, self.gamma)
+        terms = {"loss": c3, "c3_loss": c3, "positives_per_view": positives_per_view(z_a, z_b, self.zeta)}
+        if self.follow:
+            c_a, c_b = (dist.gather(network.assign(h.detach())) for h in (h_a, h_b))
+            cluster = cluster_loss(c_a, c_b, self.tau_c)
+            terms |= {"loss": c3 + cluster, "cluster_loss": cluster}
+        return terms
+
+
+# 3. Estimator
+
+
+@final
+class C3(EstimatorMixin, ClusterMixin, BaseEstimator):
+    """Cluster images (or feature vectors) with C3: contrastive clustering, then cross-instance guidance.
+
+    Parameters
+    ----------
+    n_clusters : int, default=10
+        M, the number of clusters.
+    zeta : float, default=0.6
+        Cosine from which two views count as positives. More clusters want a larger one (paper: 0.95 for 200).
+    gamma : float, default=0.1
+        Sharpness of the pair weights; 0 weighs all pairs equally.
+    head : {"follow", "frozen"}, default="follow"
+        "follow": the cluster head g_C is trained with CC's cluster loss on detached features, so that it follows them.
+        "frozen": the paper; g_C stays as stage 1 left it.
+    readout : {"head", "z"}, default="head"
+        "head": labels by argmax g_C, the paper. "z": labels by spherical k-means in the z-space after stage 2.
+    start : CC, C3, path or None, default=None
+        Where stage 2 starts: a fitted estimator, or the folder of a saved one. None trains CC first.
+    backbone, stem, image_size, augment, projection_dim, tau_i, tau_c
+        As in :class:`CC`; of a given `start`, its own network is taken.
+    cc_epochs, cc_batch_size, cc_lr, cc_schedule
+        Stage 1: `epochs`, `batch_size`, `lr` and `schedule` of :class:`CC`.
+    epochs : int or "auto", default="auto"
+        Stage 2. "auto" comes to about 112 steps, and at least 5 passes. The paper: 20.
+    batch_size : int, default=128
+    lr : float, default=1e-4
+        The paper: 1e-5, for ResNet-34 after 1000 epochs of CC.
+    schedule : {"constant", "cosine"}, default="constant"
+    random_state : int, RandomState or None, default=None
+    device : str, default="auto"
+    verbose : bool, default=False
+
+    Attributes
+    ----------
+    labels_, confidence_ : ndarray [n]
+        Cluster of each sample, and how sure it is.
+    start_labels_ : ndarray [n]
+        The clusters before stage 2: CC's.
+    network_ : ClusterNet
+    stages_ : list of dict
+        Name, epochs, seconds and curves of each stage trained.
+
+    References
+    ----------
+    Sadeghi, Hojjati, Armanfard. C3: Cross-instance Guided Contrastive Clustering. BMVC 2023.
+    https://arxiv.org/abs/2211.07136
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from c3clust import C3
+    >>> c3 = C3(n_clusters=10, cc_epochs=1, epochs=1, random_state=0).fit(load_digits().images / 16)
+    >>> c3.labels_.shape, c3.transform(load_digits().images[:2] / 16).shape
+    ((1797,), (2, 128))
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 10,
+        *,
+        zeta: float = 0.6,
+        gamma: float = 0.1,
+        head: str = "follow",
+        readout: str = "head",
+        start: Any = None,
+        backbone: str | nn.Module = "auto",
+        stem: str = "auto",
+        image_size: int | None = None,
+        augment: Any = "auto",
+        projection_dim: int = 128,
+        tau_i: float = 0.5,
+        tau_c: float = 1.0,
+        cc_epochs: int | str = "auto",
+        cc_batch_size: int = 256,
+        cc_lr: float = 1e-3,
+        cc_schedule: str = "cosine",
+        epochs: int | str = "auto",
+        batch_size: int = 128,
+        lr: float = 1e-4,
+        schedule: str = "constant",
+        random_state: Any = None,
+        device: str = "auto",
+        verbose: bool = False,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.zeta = zeta
+        self.gamma = gamma
+        self.head = head
+        self.readout = readout
+        self.start = start
+        self.backbone = backbone
+        self.stem = stem
+        self.image_size = image_size
+        self.augment = augment
+        self.projection_dim = projection_dim
+        self.tau_i = tau_i
+        self.tau_c = tau_c
+        self.cc_epochs = cc_epochs
+        self.cc_batch_size = cc_batch_size
+        self.cc_lr = cc_lr
+        self.cc_schedule = cc_schedule
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.lr = lr
+        self.schedule = schedule
+        self.random_state = random_state
+        self.device = device
+        self.verbose = verbose
+
+    def _check_params(self) -> None:
+        checks.number("zeta", self.zeta, -1, 1, why="it is compared with a cosine similarity. A usual value is 0.6.")
+        checks.number("gamma", self.gamma, 0, why="it is the sharpness of weights. A usual value is 0.1.")
+        checks.choice("head", self.head, ("follow", "frozen"))
+        checks.choice("readout", self.readout, ("head", "z"))
+        self._stage_1()._check_params()
+        check_stage(self.cc_epochs, self.cc_batch_size, self.cc_lr, self.cc_schedule, prefix="cc_")
+        check_stage(self.epochs, self.batch_size, self.lr, self.schedule)
+
+    def _stage_1(self) -> CC:
+        shared = ("backbone", "stem", "image_size", "augment", "projection_dim", "tau_i", "tau_c")
+        stage = {"epochs": self.cc_epochs, "batch_size": self.cc_batch_size, "lr": self.cc_lr}
+        return CC(
+            self.n_clusters, **{name: getattr(self, name) for name in shared}, **stage, schedule=self.cc_schedule
+        )
+
+    def _scaling(self, x: ArrayLike) -> tuple[Tensor, Tensor]:
+        """Features are scaled as they were for the start."""
+        scale = None if self.start is None else _fitted(self.start)._scale
+        return scale or standard_scaling(x)
+
+    def _build_network(self, shape: tuple[int, ...]) -> ClusterNet:
+        network = self._stage_1()._build_network(shape)
+        if self.readout == "z":
+            network.centres = torch.zeros(self.n_clusters, self.projection_dim)
+        return network
+
+    def _fit(self, bench: Bench) -> ClusterNet:
+        network = self._stage_1()._fit(bench) if self.start is None else self._started(bench)
+        self.start_labels_ = bench.assignments(network).argmax(axis=1)
+        epochs = self.epochs if isinstance(self.epochs, int) else auto_epochs(len(bench.x), self.batch_size, 112, 5, 20)
+        stage = Stage("c3", epochs, self.batch_size, self.lr, self.schedule)
+        bench.train(stage, network, C3Objective(self.zeta, self.gamma, self.tau_c, self.head == "follow"))
+        if self.readout == "z":
+            z = torch.cat([z for z, _ in embed(network, bench.x, bench.size)])
+            network.centres = torch.from_numpy(spherical_kmeans(z.numpy(), self.n_clusters, bench.seed)).to(z)
+            network.centres = network.centres.to(bench.device)
+        return network
+
+    def _started(self, bench: Bench) -> ClusterNet:
+        """A copy of the network that `start` names."""
+        start = _fitted(self.start)
+        network = start.network_
+        if start.input_shape_ != bench.shape or start.n_clusters != self.n_clusters:
+            raise InputError(
+                f"start was fitted for {start.n_clusters} clusters of samples {start.input_shape_}; "
+                f"asked for are {self.n_clusters} clusters of {bench.shape}. Give a start that fits, or none."
+            )
+        network = copy.deepcopy(network).to(bench.device)
+        network.centres = None
+        return network  # type: ignore[no-any-return]
+
+
+def _fitted(start: Any) -> Any:
+    """`start` as a fitted CC or C3."""
+    if isinstance(start, str | Path):
+        meta, state = read_model(start)
+        kinds = {"cc": CC, "c3": C3}
+        if meta["method"] not in kinds:
+            raise InputError(f"start={str(start)!r} is a {meta['method']} model: a CC or C3 model is needed.")
+        return restore(kinds[meta["method"]], start, {}, meta, state)
+    if not isinstance(start, CC | C3):
+        raise InputError(f"start is a {type(start).__name__}: a fitted CC or C3, or the folder of one, is needed.")
+    check_is_fitted(start)
+    return start

@@ -1,0 +1,193 @@
+"""CC: contrastive clustering.
+
+Li, Hu, Liu, Peng, Zhou, Peng, AAAI 2021, https://arxiv.org/abs/2009.09687
+Two views of each image are contrasted in the rows of z (instances) and in the columns of c (clusters).
+Shapes: N images per batch, D projection width, M clusters.
+"""
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import torch
+from sklearn.base import BaseEstimator, ClusterMixin
+from torch import Tensor, nn
+
+from c3clust import checks, dist
+from c3clust.estimator import Bench, EstimatorMixin
+from c3clust.networks import ClusterNet, backbone
+from c3clust.ops import entropy, full_precision, nt_xent
+from c3clust.trainer import Stage, auto_epochs
+
+__all__ = ["CC"]
+
+
+# 1. Loss
+
+
+def instance_loss(z_a: Tensor, z_b: Tensor, tau_i: float = 0.5) -> Tensor:
+    """L_ins of PAPER 2: NT-Xent over the 2N views, the anchor itself left out of the denominator.
+
+    z_a, z_b: [N, D], compared by cosine.
+    """
+    return nt_xent(z_a, z_b, tau_i)
+
+
+def cluster_contrast_loss(c_a: Tensor, c_b: Tensor, tau_c: float = 1.0) -> Tensor:
+    """The first term of L_clu, PAPER 2: NT-Xent over the 2M columns.
+
+    c_a, c_b: [N, M], rows sum to 1.
+    """
+    return nt_xent(c_a.T, c_b.T, tau_c)
+
+
+def balance_loss(c_a: Tensor, c_b: Tensor) -> Tensor:
+    """The second term of L_clu, PAPER 2: log M - H(P) for each view's mean assignment P; 0 when clusters are equal."""
+    p = torch.stack([full_precision(c).mean(dim=0) for c in (c_a, c_b)])  # [2, M]
+    return 2 * torch.log(torch.tensor(float(p.shape[1]), dtype=p.dtype)).item() - entropy(p).sum()
+
+
+def cluster_loss(c_a: Tensor, c_b: Tensor, tau_c: float = 1.0) -> Tensor:
+    """L_clu of PAPER 2: contrast of the columns, less the entropy of the cluster sizes (plus log M per view).
+
+    c_a, c_b: [N, M], rows sum to 1. Finite, with a finite gradient, when a cluster is empty.
+    """
+    return cluster_contrast_loss(c_a, c_b, tau_c) + balance_loss(c_a, c_b)
+
+
+# 2. Objective
+
+
+@dataclass(frozen=True)
+class CCObjective:
+    """What one step of CC minimises: L_ins + L_clu over the batch of all processes."""
+
+    tau_i: float
+    tau_c: float
+
+    def __call__(self, network: ClusterNet, x_a: Tensor, x_b: Tensor) -> dict[str, Tensor]:
+        (z_a, c_a), (z_b, c_b) = network(x_a), network(x_b)
+        instance = instance_loss(dist.gather(z_a), dist.gather(z_b), self.tau_i)
+        cluster = cluster_loss(dist.gather(c_a), dist.gather(c_b), self.tau_c)
+        return {"loss": instance + cluster, "instance_loss": instance, "cluster_loss": cluster}
+
+
+# 3. Estimator
+
+
+@final
+class CC(EstimatorMixin, ClusterMixin, BaseEstimator):
+    """Cluster images (or feature vectors) with contrastive clustering.
+
+    Parameters
+    ----------
+    n_clusters : int, default=10
+        M, the number of clusters.
+    backbone : str or torch.nn.Module, default="auto"
+        The encoder f: "convnet" (up to 32 px), "resnet18", "resnet34", "resnet50", "mlp" (vectors), or a module.
+    stem : {"auto", "imagenet", "small"}, default="auto"
+        First layers of a ResNet; "auto" takes the 3x3 stem up to 64 px.
+    image_size : int, default=None
+        Side in pixels at which images are trained and predicted; None keeps their own.
+    augment : str, dict or callable, default="auto"
+        How views are made: "photo", "digit", "vector", "none", or {"policy": "photo", "jitter": 1.0, ...}.
+    projection_dim : int, default=128
+        D, the width of z.
+    tau_i, tau_c : float, default=0.5 and 1.0
+        Temperatures of the instance and the cluster loss.
+    epochs : int or "auto", default="auto"
+        "auto" comes to about 420 steps, and at least 15 passes.
+    batch_size : int, default=256
+    lr : float, default=1e-3
+        Learning rate of Adam. The paper: 3e-4 for 1000 epochs of ResNet-34.
+    schedule : {"cosine", "constant"}, default="cosine"
+        The paper: "constant".
+    random_state : int, RandomState or None, default=None
+    device : str, default="auto"
+        "auto" takes CUDA or MPS where there is one, else the CPU.
+    verbose : bool, default=False
+        Show a progress bar.
+
+    Attributes
+    ----------
+    labels_ : ndarray [n]
+        Cluster of each sample.
+    confidence_ : ndarray [n]
+        Largest entry of each sample's soft assignment.
+    network_ : ClusterNet
+        The trained f, g_I and g_C.
+    stages_ : list of dict
+        Name, epochs, seconds and curves of the training stage.
+
+    References
+    ----------
+    Li, Hu, Liu, Peng, Zhou, Peng. Contrastive Clustering. AAAI 2021. https://arxiv.org/abs/2009.09687
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from c3clust import CC
+    >>> cc = CC(n_clusters=10, epochs=1, random_state=0).fit(load_digits().images / 16)
+    >>> cc.predict_proba(load_digits().images[:2] / 16).shape
+    (2, 10)
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 10,
+        *,
+        backbone: str | nn.Module = "auto",
+        stem: str = "auto",
+        image_size: int | None = None,
+        augment: Any = "auto",
+        projection_dim: int = 128,
+        tau_i: float = 0.5,
+        tau_c: float = 1.0,
+        epochs: int | str = "auto",
+        batch_size: int = 256,
+        lr: float = 1e-3,
+        schedule: str = "cosine",
+        random_state: Any = None,
+        device: str = "auto",
+        verbose: bool = False,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.backbone = backbone
+        self.stem = stem
+        self.image_size = image_size
+        self.augment = augment
+        self.projection_dim = projection_dim
+        self.tau_i = tau_i
+        self.tau_c = tau_c
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.lr = lr
+        self.schedule = schedule
+        self.random_state = random_state
+        self.device = device
+        self.verbose = verbose
+
+    def _check_params(self) -> None:
+        checks.number("tau_i", self.tau_i, 1e-3, why="it divides cosines. A usual value is 0.5.")
+        checks.number("tau_c", self.tau_c, 1e-3, why="it divides cosines. A usual value is 1.0.")
+        checks.whole("projection_dim", self.projection_dim, why="it is the width of z. A usual value is 128.")
+        check_stage(self.epochs, self.batch_size, self.lr, self.schedule)
+
+    def _build_network(self, shape: tuple[int, ...]) -> ClusterNet:
+        f, width = backbone(self.backbone, shape, self.stem)
+        return ClusterNet(f, width, self.projection_dim, self.n_clusters)
+
+    def _fit(self, bench: Bench) -> ClusterNet:
+        n, batch = len(bench.x), self.batch_size
+        epochs = self.epochs if isinstance(self.epochs, int) else auto_epochs(n, batch, 420, 15, 400)
+        network = bench.build(self._build_network)
+        bench.train(Stage("cc", epochs, batch, self.lr, self.schedule), network, CCObjective(self.tau_i, self.tau_c))
+        return network  # type: ignore[return-value]
+
+
+def check_stage(epochs: Any, batch_size: Any, lr: Any, schedule: Any, prefix: str = "") -> None:
+    """Check the four parameters of a training stage; `prefix` is "cc_" for stage 1 of C3."""
+    if epochs != "auto":
+        checks.whole(f"{prefix}epochs", epochs, 0, why='it counts passes over the data. "auto" sets it from the data.')
+    checks.whole(f"{prefix}batch_size", batch_size, 2, why="a view is contrasted with others. A usual value is 256.")
+    checks.number(f"{prefix}lr", lr, 0.0, why="it is a learning rate. A usual value is 1e-3.")
+    checks.choice(f"{prefix}schedule", schedule, ("constant", "cosine"))

@@ -1,0 +1,74 @@
+"""K-means on raw pixels or features (Lloyd 1982): scikit-learn's, with the interface of the other methods.
+
+S. Lloyd, Least squares quantization in PCM, IEEE Transactions on Information Theory 28(2), 1982.
+"""
+
+from typing import Any, final
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.cluster import KMeans as SklearnKMeans
+
+from c3clust import augment, checks
+from c3clust.assign import Centres
+from c3clust.data.batches import batches
+from c3clust.estimator import Bench, EstimatorMixin
+
+__all__ = ["KMeans"]
+
+
+@final
+class KMeans(EstimatorMixin, ClusterMixin, BaseEstimator):
+    """Cluster raw pixels or features with k-means: the first baseline.
+
+    Parameters
+    ----------
+    n_clusters : int, default=10
+    image_size : int, default=None
+        Side in pixels at which images are clustered; None keeps their own.
+    n_init : int, default=10
+        Starts, of which the best is kept.
+    random_state : int, RandomState or None, default=None
+
+    Attributes
+    ----------
+    labels_, confidence_ : ndarray [n]
+
+    References
+    ----------
+    S. Lloyd. Least squares quantization in PCM. IEEE Transactions on Information Theory 28(2), 1982.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from c3clust.methods.kmeans import KMeans
+    >>> KMeans(n_clusters=2, random_state=0).fit_predict(np.array([[0.0], [0.1], [5.0]])).tolist()
+    [1, 1, 0]
+    """
+
+    standardises = False
+
+    def __init__(
+        self, n_clusters: int = 10, *, image_size: int | None = None, n_init: int = 10, random_state: Any = None
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.image_size = image_size
+        self.n_init = n_init
+        self.random_state = random_state
+
+    def _check_params(self) -> None:
+        checks.whole("n_init", self.n_init, why="it counts starts. A usual value is 10.")
+
+    def _build_network(self, shape: tuple[int, ...]) -> Centres:
+        return Centres(self.n_clusters, int(np.prod(shape)))
+
+    def _fit(self, bench: Bench) -> Centres:
+        index = [np.arange(i, min(i + 1024, len(bench.x))) for i in range(0, len(bench.x), 1024)]
+        rows = [augment.prepare(torch.from_numpy(b), bench.size).flatten(1) for b in batches(bench.x, index)]
+        pixels = torch.cat(rows).numpy()
+        found = SklearnKMeans(self.n_clusters, n_init=self.n_init, random_state=bench.seed).fit(pixels)
+        network = self._build_network(bench.shape)
+        network.centres.copy_(torch.from_numpy(found.cluster_centers_))
+        network.spread.fill_(max(found.inertia_ / len(pixels), 1e-12))
+        return network

@@ -1,0 +1,71 @@
+"""x -> h -> (z, c): encoders by name, and the heads on top of them."""
+
+import copy
+
+import torch
+from torch import nn
+
+from c3clust.errors import InputError, suggest
+from c3clust.networks.convnet import ConvNet
+from c3clust.networks.heads import ClusterNet
+from c3clust.networks.mlp import mlp
+from c3clust.networks.resnet import resnet18, resnet34, resnet50
+
+__all__ = ["ClusterNet", "backbone", "names"]
+
+_RESNETS = {"resnet18": resnet18, "resnet34": resnet34, "resnet50": resnet50}
+_STEMS = ("auto", "imagenet", "small")
+SMALL = 32  # px: up to here "auto" takes the small net, and
+SMALL_STEM = 64  # px: up to here "auto" takes the 3x3 stem
+
+
+def names() -> list[str]:
+    """The names that `backbone=` takes."""
+    return ["convnet", "mlp", *_RESNETS]
+
+
+def backbone(which: str | nn.Module, shape: tuple[int, ...], stem: str = "auto") -> tuple[nn.Module, int]:
+    """The encoder f for inputs of `shape` ((C, H, W), or (F,)) and the width of its features h.
+
+    "auto" takes the MLP for vectors, the small net up to 32 px, ResNet-18 above; a module is copied, not changed.
+    """
+    if isinstance(which, nn.Module):
+        f = copy.deepcopy(which)
+        return f, _width(f, shape)
+    if stem not in _STEMS:
+        raise InputError(f"stem={stem!r} is unknown. {suggest(stem, _STEMS)}")
+    vectors, largest = len(shape) == 1, max(shape[-2:])
+    if which == "auto":
+        which = "mlp" if vectors else "convnet" if largest <= SMALL else "resnet18"
+    if which not in names():
+        raise InputError(f"backbone={which!r} is unknown. {suggest(str(which), names())} Any nn.Module will do too.")
+    if vectors != (which == "mlp"):
+        raise InputError(
+            f"backbone={which!r} does not fit inputs of shape {shape}: the mlp is for feature vectors, "
+            'the others for images [C, H, W]. Use backbone="auto".'
+        )
+    if which == "mlp":
+        f, width = mlp(shape[0]), 256
+        return f, width
+    if which == "convnet":
+        return ConvNet(shape[0]), ConvNet.width
+    if stem == "auto":
+        stem = "small" if largest <= SMALL_STEM else "imagenet"
+    f = _RESNETS[which](shape[0], stem)
+    return f, f.width
+
+
+def _width(f: nn.Module, shape: tuple[int, ...]) -> int:
+    """How many features the user's own encoder gives: ask it."""
+    was_training = f.training
+    reference = next(f.parameters(), torch.empty(0))
+    try:
+        with torch.no_grad():
+            h = f.eval()(torch.zeros(2, *shape, device=reference.device))
+    except Exception as error:
+        raise InputError(
+            f"backbone {type(f).__name__} does not take inputs of shape (N, {', '.join(map(str, shape))}): {error}. "
+            "Give a module that fits the images, or set image_size."
+        ) from error
+    f.train(was_training)
+    return int(h.flatten(1).shape[1])

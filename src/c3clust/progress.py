@@ -1,0 +1,63 @@
+"""The progress bar: stage, epoch, loss, images a second, time left. Silent unless asked for and seen by someone."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from c3clust import dist
+
+__all__ = ["Bar", "bar"]
+
+
+class Bar(Protocol):
+    """What the training loop tells: one call a step, one an epoch."""
+
+    def step(self, images: int) -> None: ...
+
+    def epoch(self, loss: float) -> None: ...
+
+
+class _Silent:
+    def step(self, images: int) -> None:
+        pass
+
+    def epoch(self, loss: float) -> None:
+        pass
+
+
+class _Rich:
+    def __init__(self, progress: Progress, name: str, epochs: int, steps: int, done: int) -> None:
+        self.progress, self.steps = progress, steps
+        self.task = progress.add_task(name.upper(), total=epochs, completed=done, loss="", rate="")
+
+    def step(self, images: int) -> None:
+        self.progress.advance(self.task, 1 / self.steps)
+        speed = self.progress.tasks[self.task].speed
+        if speed:
+            self.progress.update(self.task, rate=f"{speed * self.steps * images:,.0f} images/s")
+
+    def epoch(self, loss: float) -> None:
+        self.progress.update(self.task, loss=f"loss {loss:.3f}")
+
+
+class _Whole(MofNCompleteColumn):
+    def render(self, task):  # type: ignore[no-untyped-def]
+        return f"epoch {int(task.completed + 1e-6)}/{int(task.total or 0)}"
+
+
+@contextmanager
+def bar(name: str, epochs: int, steps: int, verbose: bool, done: int = 0) -> Iterator[Bar]:
+    """A bar for one stage on standard error, shown on a terminal only and by the first process only."""
+    console = Console(stderr=True)
+    if not verbose or not console.is_terminal or dist.rank() > 0:
+        yield _Silent()
+        return
+    columns = (
+        TextColumn("{task.description:>4}"), BarColumn(), _Whole(), TextColumn("{task.fields[loss]}"),
+        TextColumn("{task.fields[rate]}"), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(),
+    )  # fmt: skip
+    with Progress(*columns, console=console) as progress:
+        yield _Rich(progress, name, epochs, steps, done)

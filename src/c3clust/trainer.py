@@ -1,0 +1,160 @@
+"""The only training loop, and its counterpart without gradient.
+
+`train` runs one stage: shuffle, two views of each batch, one step down the objective, and once an epoch a look at the
+clean data. Everything random comes from one generator on the CPU, so the same seed gives the same network bit for bit.
+Under several processes each takes its share of every batch and the objective gathers what it needs (dist.py).
+True labels never come here.
+"""
+
+import math
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from c3clust import augment, dist
+from c3clust.data.batches import batches
+from c3clust.data.images import ArrayLike
+from c3clust.errors import TrainingError
+from c3clust.ops import entropy
+from c3clust.progress import bar
+
+__all__ = ["Objective", "Stage", "auto_epochs", "embed", "train"]
+
+Curves = dict[str, list[Any]]
+
+
+class Objective(Protocol):
+    """What one step minimises: "loss" is differentiated, further keys are only logged.
+
+    An objective with memory may add `refresh(network, x)`, called before each epoch.
+    """
+
+    def __call__(self, network: Any, x_a: Tensor, x_b: Tensor) -> dict[str, Tensor]: ...
+
+
+@dataclass(frozen=True)
+class Stage:
+    """How long and how fast to train."""
+
+    name: str
+    epochs: int
+    batch_size: int
+    lr: float
+    schedule: str = "constant"
+
+    def learning_rate(self, done: float) -> float:
+        """The rate when the share `done` of the stage lies behind."""
+        return self.lr * 0.5 * (1 + math.cos(math.pi * done)) if self.schedule == "cosine" else self.lr
+
+
+def auto_epochs(n: int, batch_size: int, steps: int, low: int, high: int) -> int:
+    """Epochs that come to about `steps` steps, within [low, high]: small sets need more passes than large ones."""
+    return min(max(math.ceil(steps / max(n // batch_size, 1)), low), high)
+
+
+def train(
+    stage: Stage,
+    network: nn.Module,
+    objective: Objective,
+    x: ArrayLike,
+    policy: augment.Policy,
+    size: tuple[int, ...],
+    generator: torch.Generator,
+    verbose: bool = False,
+) -> Curves:
+    """Train `network` in place for one stage and return its curves, one entry an epoch."""
+    device = next(network.parameters()).device
+    optimiser = torch.optim.Adam(network.parameters(), lr=stage.lr)
+    batch = min(stage.batch_size, len(x))
+    steps = len(x) // batch  # the last short batch is dropped
+    curves: Curves = defaultdict(list)
+    labels = _look(network, x, size)[0]
+    with bar(stage.name, stage.epochs, steps, verbose) as progress:
+        for epoch in range(stage.epochs):
+            started = time.perf_counter()
+            if hasattr(objective, "refresh"):
+                objective.refresh(network, x)
+            network.train()
+            sums: dict[str, Tensor] = defaultdict(lambda: torch.zeros((), device=device))
+            order = torch.randperm(len(x), generator=generator)[: steps * batch].view(steps, batch).numpy()
+            for step, x_batch in enumerate(_tensors(x, _shares(order), device)):
+                lr = stage.learning_rate((epoch * steps + step) / (stage.epochs * steps))
+                for group in optimiser.param_groups:
+                    group["lr"] = lr
+                x_a, x_b = augment.views(policy, x_batch, size, generator)
+                terms = objective(network, _layout(x_a), _layout(x_b))
+                optimiser.zero_grad(set_to_none=True)
+                terms["loss"].backward()
+                dist.sum_gradients(network.parameters())
+                optimiser.step()
+                for name, value in terms.items():
+                    sums[name] += value.detach()
+                progress.step(batch)
+            dist.average_buffers(network)
+            for name, total in sums.items():
+                curves[name].append(total.item() / steps)
+            curves["learning_rate"].append(lr)
+            labels = _log_assignment(curves, network, x, size, labels)
+            curves["seconds"].append(time.perf_counter() - started)
+            if not math.isfinite(curves["loss"][-1]):
+                raise TrainingError(
+                    f"The loss of stage {stage.name} is not finite after epoch {epoch + 1}: training has diverged. "
+                    f"Use a learning rate below {stage.lr:g}."
+                )
+            progress.epoch(curves["loss"][-1])
+    return dict(curves)
+
+
+def embed(network: nn.Module, x: ArrayLike, size: tuple[int, ...], batch: int = 512) -> Iterator[tuple[Tensor, Tensor]]:
+    """(z, c) of the un-augmented samples, batch by batch on the CPU: no gradient, memory bounded by the batch."""
+    device = next((t.device for t in network.state_dict().values()), torch.device("cpu"))
+    was_training = network.training
+    network.eval()
+    with torch.inference_mode():
+        index = [np.arange(i, min(i + batch, len(x))) for i in range(0, len(x), batch)]
+        for x_batch in _tensors(x, index, device):
+            z, c = network(_layout(augment.prepare(x_batch, size)))
+            yield z.cpu(), c.cpu()
+    network.train(was_training)
+
+
+def _log_assignment(curves: Curves, network: nn.Module, x: ArrayLike, size: tuple[int, ...], before: Tensor) -> Tensor:
+    """Look at the clean data once an epoch: sizes, entropy, and the share of labels changed since the last look."""
+    labels, m, uncertainty = _look(network, x, size)
+    curves["cluster_sizes"].append(torch.bincount(labels, minlength=m).tolist())
+    curves["assignment_entropy"].append(uncertainty)
+    curves["labels_changed"].append((labels != before).double().mean().item())
+    return labels
+
+
+def _look(network: nn.Module, x: ArrayLike, size: tuple[int, ...]) -> tuple[Tensor, int, float]:
+    """Labels, number of clusters, and mean entropy of the assignments."""
+    labels, total, m = [], 0.0, 0
+    for _, c in embed(network, x, size):
+        labels.append(c.argmax(dim=1))
+        total += entropy(c.double()).sum().item()
+        m = c.shape[1]
+    return torch.cat(labels), m, total / len(x)
+
+
+def _shares(order: np.ndarray) -> list[np.ndarray]:
+    """This process's part of every batch; all parts are equally long."""
+    world, rank = dist.world_size(), dist.rank()
+    each = order.shape[1] // world
+    return list(order[:, rank * each : (rank + 1) * each])
+
+
+def _tensors(x: ArrayLike, index: list[np.ndarray], device: torch.device) -> Iterator[Tensor]:
+    for x_batch in batches(x, index):
+        yield torch.from_numpy(x_batch).to(device, non_blocking=True)
+
+
+def _layout(x: Tensor) -> Tensor:
+    """Images channels-last, which convolutions prefer."""
+    return x.contiguous(memory_format=torch.channels_last) if x.ndim == 4 else x
