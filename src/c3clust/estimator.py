@@ -10,7 +10,6 @@ can neither run code nor ask for more memory than it brings.
 import hashlib
 import inspect
 import json
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -30,9 +29,10 @@ from torch import Tensor, nn
 from c3clust import augment, checks, data
 from c3clust.data.images import ArrayLike, Images
 from c3clust.errors import InputError, RunError
+from c3clust.files import write_atomically
 from c3clust.trainer import Objective, Stage, embed, train
 
-__all__ = ["Bench", "EstimatorMixin", "find_device", "read_model", "restore", "standard_scaling", "write_atomically"]
+__all__ = ["Bench", "EstimatorMixin", "find_device", "read_model", "restore", "standard_scaling"]
 
 FORMAT = 1
 
@@ -290,16 +290,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(v) for v in value]
     return {"object": type(value).__qualname__}
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write, flush to disk, rename: a reader sees the old file or the whole new one."""
-    partial = path.with_name(path.name + ".partial")
-    with open(partial, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(partial, path)
 
 
 def read_model(folder: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
