@@ -4,19 +4,46 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
+ENVIRONMENT = {"COLUMNS": "200", "NO_COLOR": "1", "PYTHONPATH": str(ROOT / "src")}
 
 
 @pytest.fixture
-def c3clust():
+def c3clust(monkeypatch, capsys):
+    """The command line, in this process: many calls are quick. Gives returncode, stdout and stderr."""
+    from c3clust.cli import main
+
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+
+    def run(*words, cwd=None):
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "argv", ["c3clust", *map(str, words)])
+            if cwd:
+                patch.chdir(cwd)
+            capsys.readouterr()
+            code = 0
+            try:
+                main()
+            except SystemExit as stop:
+                code = stop.code or 0
+            out, err = capsys.readouterr()
+        return SimpleNamespace(returncode=code, stdout=out, stderr=err)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def c3clust_process():
     """The command line as a user runs it: a real process."""
 
     def run(*words, **options):
-        environment = os.environ | {"COLUMNS": "200", "NO_COLOR": "1", "PYTHONPATH": str(ROOT / "src")}
         command = [sys.executable, "-m", "c3clust", *map(str, words)]
-        return subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment, **options)
+        options = {"capture_output": True, "text": True, "timeout": 300, "env": os.environ | ENVIRONMENT} | options
+        return subprocess.run(command, **options)
 
     return run

@@ -16,8 +16,9 @@ from c3clust.networks import ClusterNet
 
 OBJECTIVES = {
     "cc": CCObjective(0.5, 1.0),
-    "c3 follow": C3Objective(0.6, 0.1, 1.0, follow=True),
-    "c3 frozen": C3Objective(0.6, 0.1, 1.0, follow=False),
+    "c3 follow": C3Objective(0.6, 0.1, 1.0, "follow"),
+    "c3 joint": C3Objective(0.6, 0.1, 1.0, "joint"),
+    "c3 frozen": C3Objective(0.6, 0.1, 1.0, "frozen"),
 }
 
 

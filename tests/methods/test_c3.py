@@ -149,13 +149,13 @@ def gradients(network, loss):
 
 
 def test_a_frozen_head_gets_no_gradient(network):
-    grads = gradients(network, C3Objective(0.6, 0.1, 1.0, follow=False)(network, *views())["loss"])
+    grads = gradients(network, C3Objective(0.6, 0.1, 1.0, "frozen")(network, *views())["loss"])
     assert all((grads[name] is None) == name.startswith("g_c") for name in grads)
 
 
 def test_a_following_head_leaves_f_and_g_i_exactly_the_c3_loss(network):
-    frozen = gradients(network, C3Objective(0.6, 0.1, 1.0, follow=False)(network, *views())["loss"])
-    follow = gradients(network, C3Objective(0.6, 0.1, 1.0, follow=True)(network, *views())["loss"])
+    frozen = gradients(network, C3Objective(0.6, 0.1, 1.0, "frozen")(network, *views())["loss"])
+    follow = gradients(network, C3Objective(0.6, 0.1, 1.0, "follow")(network, *views())["loss"])
     x_a, x_b = views()
     with torch.no_grad():
         h_a, h_b = network.encode(x_a), network.encode(x_b)

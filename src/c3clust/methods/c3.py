@@ -70,26 +70,31 @@ def c3_loss(z_a: Tensor, z_b: Tensor, zeta: float = 0.6, gamma: float = 0.1) -> 
 
 # 2. Objective
 
+HEADS = ("follow", "frozen", "joint")
+
 
 @dataclass(frozen=True)
 class C3Objective:
     """What one step of stage 2 minimises over the batch of all processes.
 
-    f and g_I get exactly L_C3. With `follow`, g_C gets CC's cluster loss on detached h, which touches nothing else.
+    head = "frozen": f and g_I get L_C3, g_C nothing.
+    head = "follow": the same, and g_C gets CC's cluster loss on detached h, which touches nothing else.
+    head = "joint": CC's cluster loss reaches f too.
     """
 
     zeta: float
     gamma: float
     tau_c: float
-    follow: bool
+    head: str
 
     def __call__(self, network: ClusterNet, x_a: Tensor, x_b: Tensor) -> dict[str, Tensor]:
         h_a, h_b = network.encode(x_a), network.encode(x_b)
         z_a, z_b = dist.gather(network.project(h_a)), dist.gather(network.project(h_b))
         c3 = c3_loss(z_a, z_b, self.zeta, self.gamma)
         terms = {"loss": c3, "c3_loss": c3, "positives_per_view": positives_per_view(z_a, z_b, self.zeta)}
-        if self.follow:
-            c_a, c_b = (dist.gather(network.assign(h.detach())) for h in (h_a, h_b))
+        if self.head != "frozen":
+            follow = self.head == "follow"
+            c_a, c_b = (dist.gather(network.assign(h.detach() if follow else h)) for h in (h_a, h_b))
             cluster = cluster_loss(c_a, c_b, self.tau_c)
             terms |= {"loss": c3 + cluster, "cluster_loss": cluster}
         return terms
@@ -110,9 +115,9 @@ class C3(EstimatorMixin, BaseEstimator):
         Cosine from which two views count as positives. More clusters want a larger one (paper: 0.95 for 200).
     gamma : float, default=0.1
         Sharpness of the pair weights; 0 weighs all pairs equally.
-    head : {"follow", "frozen"}, default="follow"
+    head : {"follow", "frozen", "joint"}, default="follow"
         "follow": the cluster head g_C is trained with CC's cluster loss on detached features, so that it follows them.
-        "frozen": the paper; g_C stays as stage 1 left it.
+        "frozen": the paper; g_C stays as stage 1 left it. "joint": the cluster loss trains f too.
     readout : {"head", "z"}, default="head"
         "head": labels by argmax g_C, the paper. "z": labels by spherical k-means in the z-space after stage 2.
     start : CC, C3, path or None, default=None
@@ -213,7 +218,7 @@ class C3(EstimatorMixin, BaseEstimator):
     def _check_params(self) -> None:
         checks.number("zeta", self.zeta, -1, 1, why="it is compared with a cosine similarity. A usual value is 0.6.")
         checks.number("gamma", self.gamma, 0, why="it is the sharpness of weights. A usual value is 0.1.")
-        checks.choice("head", self.head, ("follow", "frozen"))
+        checks.choice("head", self.head, HEADS)
         checks.choice("readout", self.readout, ("head", "z"))
         check_stage(self.cc_epochs, self.cc_batch_size, self.cc_lr, self.cc_schedule, prefix="cc_")
         check_stage(self.epochs, self.batch_size, self.lr, self.schedule)
@@ -241,7 +246,7 @@ class C3(EstimatorMixin, BaseEstimator):
         self.start_labels_ = bench.assignments(network).argmax(axis=1)
         epochs = self.epochs if isinstance(self.epochs, int) else auto_epochs(len(bench.x), self.batch_size, 112, 5, 20)
         stage = Stage("c3", epochs, self.batch_size, self.lr, self.schedule)
-        bench.train(stage, network, C3Objective(self.zeta, self.gamma, self.tau_c, self.head == "follow"))
+        bench.train(stage, network, C3Objective(self.zeta, self.gamma, self.tau_c, self.head))
         if self.readout == "z":
             z = torch.cat([z for z, _ in embed(network, bench.x, bench.size)])
             network.centres = torch.from_numpy(spherical_kmeans(z.numpy(), self.n_clusters, bench.seed)).to(z)

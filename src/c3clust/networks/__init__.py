@@ -8,6 +8,7 @@ from torch import nn
 from c3clust.errors import InputError, suggest
 from c3clust.networks.convnet import ConvNet
 from c3clust.networks.heads import ClusterNet
+from c3clust.networks.mlp import WIDTH as MLP_WIDTH
 from c3clust.networks.mlp import mlp
 from c3clust.networks.resnet import resnet18, resnet34, resnet50
 
@@ -45,10 +46,9 @@ def backbone(which: str | nn.Module, shape: tuple[int, ...], stem: str = "auto")
             'the others for images [C, H, W]. Use backbone="auto".'
         )
     if which == "mlp":
-        f, width = mlp(shape[0]), 256
-        return f, width
+        return mlp(shape[0]), MLP_WIDTH
     if which == "convnet":
-        return ConvNet(shape[0]), ConvNet.width
+        return ConvNet(shape[0], largest), ConvNet.width
     if stem == "auto":
         stem = "small" if largest <= SMALL_STEM else "imagenet"
     f = _RESNETS[which](shape[0], stem)

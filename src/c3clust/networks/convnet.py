@@ -6,18 +6,18 @@ __all__ = ["ConvNet"]
 
 
 class ConvNet(nn.Module):
-    """Three 3x3 convolutions with batch norm, halving the picture after the second and third; a 2x2 grid of the rest.
+    """Three 3x3 convolutions with batch norm, the picture halved after each (above 16 px) and pooled to a 2x2 grid.
 
-    The grid keeps where things are, which a global average forgets: on digits that is worth points.
+    The grid keeps where things are, which a global average forgets. Up to 16 px the first halving is left out.
     [N, C, H, W] -> [N, 256], 230 thousand weights.
     """
 
     width = 256
 
-    def __init__(self, channels: int) -> None:
+    def __init__(self, channels: int, side: int) -> None:
         super().__init__()
         layers: list[nn.Module] = []
-        for inputs, outputs, halve in ((channels, 32, False), (32, 64, True), (64, 128, True)):
+        for inputs, outputs, halve in ((channels, 32, side > 16), (32, 64, True), (64, 128, True)):
             layers += [nn.Conv2d(inputs, outputs, 3, padding=1, bias=False), nn.BatchNorm2d(outputs), nn.ReLU(True)]
             if halve:
                 layers.append(nn.MaxPool2d(2, ceil_mode=True))

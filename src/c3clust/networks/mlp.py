@@ -5,7 +5,10 @@ from torch import nn
 __all__ = ["mlp"]
 
 
-def mlp(features: int, width: int = 256, depth: int = 2) -> nn.Sequential:
+WIDTH = 256
+
+
+def mlp(features: int, width: int = WIDTH, depth: int = 2) -> nn.Sequential:
     """`depth` times Linear, BatchNorm, ReLU: [N, features] -> [N, width]."""
     layers: list[nn.Module] = []
     for i in range(depth):
