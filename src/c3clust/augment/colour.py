@@ -20,8 +20,9 @@ def _grey(x: Tensor) -> Tensor:
     return grey.add_(x[:, 1:2], alpha=LUMA[1]).add_(x[:, 2:3], alpha=LUMA[2])
 
 
-def _per_sample(parameter: Tensor, x: Tensor) -> Tensor:
-    return parameter.to(x.device, torch.float32)[:, None, None, None]
+def _per_sample(parameter: Tensor, x: Tensor) -> Tensor | float:
+    """Ready to be combined with x; for a single sample a plain number, which is faster."""
+    return float(parameter) if len(x) == 1 else parameter.to(x.device, torch.float32)[:, None, None, None]
 
 
 def brightness_(x: Tensor, factor: Tensor) -> Tensor:
@@ -31,47 +32,45 @@ def brightness_(x: Tensor, factor: Tensor) -> Tensor:
 
 def contrast_(x: Tensor, factor: Tensor) -> Tensor:
     """factor x + (1 - factor) mean of grey"""
-    factor = _per_sample(factor, x)
+    f = _per_sample(factor, x)
     mean = x.mean((2, 3), keepdim=True)  # [N, C, 1, 1]
     if x.shape[1] == 3:
         mean = _grey(mean)
-    return x.mul_(factor).add_((1 - factor) * mean).clamp_(0, 1)
+    return x.mul_(f).add_(mean.mul_(1 - f)).clamp_(0, 1)
 
 
 def saturation_(x: Tensor, factor: Tensor) -> Tensor:
     """factor x + (1 - factor) grey"""
-    factor = _per_sample(factor, x)
-    grey = _grey(x).mul_(1 - factor)
-    return x.mul_(factor).add_(grey).clamp_(0, 1)
+    f = _per_sample(factor, x)
+    grey = _grey(x).mul_(1 - f)
+    return x.mul_(f).add_(grey).clamp_(0, 1)
 
 
 def hue_(x: Tensor, shift: Tensor) -> Tensor:
     """Add `shift`, a share of the full circle, to the hue of HSV.
 
-    In HSV a hue shift keeps each pixel's largest value v and smallest value v - d, and moves its place on the
-    hexagon. With the place p in [-1, 5] (0 red, 2 green, 4 blue), a channel that peaks at t is, on the circle of 6,
-    v - d clip(distance(p, t) - 1, 0, 1). Written with q = p d, as here, it needs no division, and d = 0 needs no care.
+    In HSV a hue shift keeps each pixel's largest value v and smallest value v - d, and moves its place p on the
+    hexagon: 0 red, 2 green, -2 blue, in [-3, 3]. Without branches, |p| d = g + b - r + v - 2 (v - d), and p has the
+    sign of g - b. A channel that peaks at t is v - d clip(a - 1, 0, 1), a the distance from p to t on a circle of 6.
     """
-    r, g, b = x.unbind(1)
-    v, low = torch.maximum(torch.maximum(r, g), b), torch.minimum(torch.minimum(r, g), b)
+    r, g, b = x[:, 0:1], x[:, 1:2], x[:, 2:3]
+    v, low = x.amax(1, keepdim=True), x.amin(1, keepdim=True)
     d = v - low
-    q = torch.where(g == v, (b - r).add_(d, alpha=2), (r - g).add_(d, alpha=4))
-    q = torch.where(r == v, g - b, q)
-    peak = torch.tensor([0.0, 2.0, 4.0]) - 6 * shift.to("cpu", torch.float32)[:, None]
-    peak = (torch.remainder(peak + 1, 6) - 1).to(x.device)  # [N, 3] in [-1, 5)
-    d3, base = d * 3, torch.sub(v, d, alpha=2)
-    for channel, t in zip((r, g, b), peak.unbind(1), strict=True):
-        y = torch.addcmul(q, d, t[:, None, None], value=-1).abs_().sub_(d3).abs_()  # d (3 - distance)
-        torch.clamp(y.add_(base), low, v, out=channel)
-    return x
+    place = torch.add(g, b).sub_(r).add_(d).sub_(low).clamp_(min=0)
+    place = place.div_(d.clamp(min=1e-9)).copysign_(g - b)
+    peak = torch.tensor([0.0, 2.0, 4.0]) - 6 * shift.to(torch.float32)[:, None]
+    peak = (torch.remainder(peak + 3, 6) - 3).to(x.device)  # [N, 3] in [-3, 3)
+    torch.sub(place, peak[:, :, None, None], out=x)
+    x.abs_().sub_(3).abs_().clamp_(1, 2)  # 3 - distance, where it matters
+    return x.mul_(d).add_(v.sub_(d, alpha=2))
 
 
 def greyscale_(x: Tensor, which: Tensor) -> Tensor:
     """All three channels become grey where `which` [N] is true."""
     index = which.nonzero().squeeze(1).to(x.device)
-    if len(index):
-        x[index] = _grey(x[index]).expand(-1, 3, -1, -1)
-    return x
+    if len(index) == len(x):
+        return x.copy_(_grey(x).expand_as(x))
+    return x.index_copy_(0, index, _grey(x.index_select(0, index)).expand(-1, 3, -1, -1)) if len(index) else x
 
 
 def blur_(x: Tensor, sigma: Tensor, kernel: int) -> Tensor:
@@ -99,13 +98,27 @@ def jitter_(x: Tensor, factors: Tensor, order: Tensor, which: Tensor) -> Tensor:
 
     factors: [N, 4] in the order of OPERATIONS; order: [N, 4], a permutation of 0..3 in each row; both on the CPU.
     """
+    if not bool(which.any()):
+        return x
+    if len(x) == 1:
+        return _apply_in_turn(x, factors, order)
+    for pair in (order[:, :2], order[:, 2:]):  # sorted by two steps, samples of one operation are neighbours
+        index = which.nonzero().squeeze(1)
+        index = index[(4 * pair[index, 0] + pair[index, 1]).argsort(stable=True)]
+        there = index.to(x.device)
+        x.index_copy_(0, there, _apply_in_turn(x.index_select(0, there), factors[index], pair[index]))
+    return x
+
+
+def _apply_in_turn(x: Tensor, factors: Tensor, order: Tensor) -> Tensor:
+    """One step after the other; at each, runs of neighbours with the same operation are changed together."""
     usable = 4 if x.shape[1] == 3 else 2
-    for step in range(4):
-        for k in range(usable):
-            index = ((order[:, step] == k) & which).nonzero().squeeze(1)
-            if len(index) == len(x):
-                OPERATIONS[k](x, factors[:, k])
-            elif len(index):
-                chosen = index.to(x.device)
-                x[chosen] = OPERATIONS[k](x[chosen], factors[index, k])
+    for step in order.unbind(1):
+        kinds, lengths = step.unique_consecutive(return_counts=True)
+        start = 0
+        for k, length in zip(kinds.tolist(), lengths.tolist(), strict=True):
+            run = slice(start, start + length)
+            if k < usable:
+                OPERATIONS[k](x[run], factors[run, k])
+            start += length
     return x

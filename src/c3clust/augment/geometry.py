@@ -49,42 +49,51 @@ def _central_box(height: int, width: int, ratio: tuple[float, float]) -> Tensor:
     return torch.tensor([(height - h) // 2, (width - w) // 2, h, w])
 
 
-def crop_resize(x: Tensor, boxes: Tensor, flip: Tensor, size: tuple[int, int]) -> Tensor:
+def crop_resize(x: Tensor, boxes: Tensor, flip: Tensor, size: tuple[int, int], out: Tensor | None = None) -> Tensor:
     """Crop, resize with the antialiased triangle filter, and mirror left to right where `flip` [N] says so.
 
     Equal to F.interpolate(crop, mode="bilinear", antialias=True). uint8 is scaled to [0, 1].
     """
+    if out is None:
+        out = torch.empty((len(x), x.shape[1], *size), device=x.device)
     one = 1 / 255 if x.dtype == torch.uint8 else 1.0
     if x.device.type == "cpu" and size[0] * size[1] >= LOOP_PIXELS:
-        return _resize_each(x, boxes, flip, size, one)
-    rows = _triangle_weights(boxes[:, 0], boxes[:, 2], x.shape[2], size[0], None, 1.0).to(x.device)
-    columns = _triangle_weights(boxes[:, 1], boxes[:, 3], x.shape[3], size[1], flip, one).to(x.device)
+        return _resize_each(x, boxes, flip, one, out)
+    rows = _triangle_weights(boxes[:, 0], boxes[:, 2], x.shape[2], size[0], 1.0).to(x.device)
+    columns = _triangle_weights(boxes[:, 1], boxes[:, 3], x.shape[3], size[1], one, flip).to(x.device)
     across = torch.bmm(x.to(torch.float32).flatten(1, 2), columns.transpose(1, 2))  # [N, C H, w]
-    return rows[:, None] @ across.unflatten(1, x.shape[1:3])
+    return torch.matmul(rows[:, None], across.unflatten(1, x.shape[1:3]), out=out)
 
 
-def _resize_each(x: Tensor, boxes: Tensor, flip: Tensor, size: tuple[int, int], one: float) -> Tensor:
-    out = torch.empty((len(x), x.shape[1], *size))
+def _resize_each(x: Tensor, boxes: Tensor, flip: Tensor, one: float, out: Tensor) -> Tensor:
     for image, (top, left, h, w), mirrored, view in zip(x, boxes.tolist(), flip.tolist(), out, strict=True):
         crop = image[None, :, top : top + h, left : left + w].to(torch.float32)
         crop = crop.flip(-1) if mirrored else crop
-        torch.mul(F.interpolate(crop, size, mode="bilinear", antialias=True)[0], one, out=view)
+        torch.mul(F.interpolate(crop, view.shape[1:], mode="bilinear", antialias=True)[0], one, out=view)
     return out
 
 
-def _triangle_weights(start: Tensor, length: Tensor, n_in: int, n_out: int, flip: Tensor | None, one: float) -> Tensor:
-    """Rows of resampling weights [N, n_out, n_in]: a triangle one source pixel wide, or wider where it shrinks."""
+def _triangle_weights(
+    start: Tensor, length: Tensor, n_in: int, n_out: int, total: float, flip: Tensor | None = None
+) -> Tensor:
+    """Rows of resampling weights [N, n_out, n_in] that sum to `total`.
+
+    A triangle that reaches one source pixel to either side of its centre, or further where the crop shrinks.
+    """
     step = (length / n_out)[:, None]  # [N, 1] source pixels per output pixel
     position = torch.arange(0.5, n_out)[None]
     if flip is not None:
         position = torch.where(flip[:, None], n_out - position, position)
     centre = position * step + start[:, None]  # [N, n_out]
     pixel = torch.arange(0.5, n_in)
+    first, last = start[:, None] + 0.5, (start + length)[:, None] - 0.5
+    if bool((length <= n_out).all()):  # nothing shrinks: two taps, which sum to 1 if the centre stays between them
+        centre = torch.minimum(torch.maximum(centre, first), last)
+        return (pixel * total - (centre * total)[:, :, None]).abs_().neg_().add_(total).clamp_(min=0)
     weight = (pixel - centre[:, :, None]).abs_().div_(-step.clamp(min=1)[:, :, None]).add_(1).clamp_(min=0)
-    index = torch.arange(n_in)
-    inside = (index >= start[:, None]) & (index < (start + length)[:, None])  # [N, n_in]
-    weight *= inside[:, None]
-    return weight.mul_(one / weight.sum(2, keepdim=True))
+    inside = (pixel >= first) & (pixel <= last)  # [N, n_in]
+    weight *= inside[:, None].to(torch.float32)
+    return weight.mul_(total / weight.sum(2, keepdim=True))
 
 
 def affine_crop(x: Tensor, boxes: Tensor, degrees: Tensor, size: tuple[int, int]) -> Tensor:

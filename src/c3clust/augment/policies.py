@@ -16,7 +16,8 @@ __all__ = ["Digit", "Identity", "Photo", "Policy", "Vector", "names", "policy", 
 Size = tuple[int, int]
 Policy = Callable[[Tensor, Size, torch.Generator], Tensor]
 
-CHUNK_PIXELS = 2**18  # colours are changed in pieces of so many output pixels, to stay in a core's cache
+# On the CPU a batch is worked on in pieces that stay in the cache: single large images, or this many pixels.
+PIECE_PIXELS, LARGE_PIXELS = 2**18, 96 * 96
 
 
 @dataclass(frozen=True)
@@ -73,16 +74,15 @@ class Photo:
             blur=u[:, 11] < self.blur,
             sigma=self.sigma[0] + (self.sigma[1] - self.sigma[0]) * u[:, 12],
         )
-        view = geometry.crop_resize(x, boxes, draws.flip, size)
-        chunk = max(1, CHUNK_PIXELS // (size[0] * size[1])) if x.device.type == "cpu" else n
-        for start in range(0, n, chunk):
-            piece = slice(start, start + chunk)
+        view = torch.empty((n, x.shape[1], *size), device=x.device)
+        for piece in _pieces(n, size, x.device):
+            geometry.crop_resize(x[piece], boxes[piece], draws.flip[piece], size, out=view[piece])
             colour.jitter_(view[piece], draws.factors[piece], draws.order[piece], draws.jitter[piece])
             colour.greyscale_(view[piece], draws.grey[piece])
-        blurred = draws.blur.nonzero().squeeze(1)
-        if len(blurred):
-            kernel = blur_kernel(size)
-            view[blurred] = colour.blur_(view[blurred.to(x.device)], draws.sigma[blurred], kernel)
+            blurred = draws.blur[piece].nonzero().squeeze(1)
+            if len(blurred):
+                soft = colour.blur_(view[piece][blurred], draws.sigma[piece][blurred], blur_kernel(size))
+                view[piece][blurred] = soft
         return view
 
     def _factors(self, u: Tensor) -> Tensor:
@@ -228,6 +228,15 @@ def prepare(x: Tensor, size: Size | None) -> Tensor:
         return x.to(torch.float32) / 255 if x.dtype == torch.uint8 else x.to(torch.float32)
     boxes = geometry.full_boxes(len(x), x.shape[2], x.shape[3])
     return geometry.crop_resize(x, boxes, torch.zeros(len(x), dtype=torch.bool), size)
+
+
+def _pieces(n: int, size: Size, device: torch.device) -> list[slice]:
+    pixels = size[0] * size[1]
+    if device.type != "cpu":
+        length = n
+    else:
+        length = 1 if pixels >= LARGE_PIXELS else max(1, PIECE_PIXELS // pixels)
+    return [slice(start, start + length) for start in range(0, n, max(1, length))]
 
 
 def blur_kernel(size: Size) -> int:
