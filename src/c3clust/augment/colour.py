@@ -5,6 +5,8 @@ returns it; parameters have one entry per sample. Only three channels have a col
 contrast is relative to each channel's own mean, and saturation, hue and greyscale do not exist.
 """
 
+import math
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -74,20 +76,24 @@ def greyscale_(x: Tensor, which: Tensor) -> Tensor:
 
 
 def blur_(x: Tensor, sigma: Tensor, kernel: int) -> Tensor:
-    """Gaussian blur with `kernel` taps a side (odd), the border mirrored."""
-    half = kernel // 2
+    """Gaussian blur with `kernel` taps a side (odd), the border mirrored; taps beyond 5 sigma (1e-6) are left out."""
+    half = min(kernel // 2, math.ceil(5 * float(sigma.max())))
     taps = torch.arange(-half, half + 1, dtype=torch.float32)
     weight = torch.exp(-0.5 * (taps / sigma.to(torch.float32)[:, None]) ** 2)
-    weight = (weight / weight.sum(1, keepdim=True)).to(x.device)  # [N, kernel]
-    height, width = x.shape[2:]
+    weight = weight / weight.sum(1, keepdim=True)  # [N, taps]
     padded = F.pad(x, (half, half, half, half), mode="reflect")
-    across = torch.zeros_like(padded[..., :width])
-    for i, w in enumerate(weight.unbind(1)):
-        across.addcmul_(padded[..., i : i + width], w[:, None, None, None])
-    x.zero_()
-    for i, w in enumerate(weight.unbind(1)):
-        x.addcmul_(across[:, :, i : i + height], w[:, None, None, None])
-    return x
+    return _weigh(_weigh(padded, weight, 3), weight, 2, out=x)
+
+
+def _weigh(x: Tensor, weight: Tensor, dim: int, out: Tensor | None = None) -> Tensor:
+    """The weighted sum of x and its shifts along `dim`, which gets shorter by the number of taps less one."""
+    length = x.shape[dim] - weight.shape[1] + 1
+    weights = [_per_sample(w, x) for w in weight.unbind(1)]
+    out = torch.mul(x.narrow(dim, 0, length), weights[0], out=out)
+    for i, w in enumerate(weights[1:], start=1):
+        shifted = x.narrow(dim, i, length)
+        out = out.add_(shifted, alpha=w) if isinstance(w, float) else out.addcmul_(shifted, w)
+    return out
 
 
 OPERATIONS = (brightness_, contrast_, saturation_, hue_)
@@ -98,16 +104,23 @@ def jitter_(x: Tensor, factors: Tensor, order: Tensor, which: Tensor) -> Tensor:
 
     factors: [N, 4] in the order of OPERATIONS; order: [N, 4], a permutation of 0..3 in each row; both on the CPU.
     """
-    if not bool(which.any()):
+    chosen = which.nonzero().squeeze(1)
+    if bool((order == order[:1]).all()):
+        return _change(x, chosen, factors, order)
+    for pair in (order[:, :2], order[:, 2:]):  # sorted by two steps, samples of one operation are neighbours
+        key = 4 * pair[chosen, 0] + pair[chosen, 1]
+        _change(x, chosen[key.argsort(stable=True)], factors, pair)
+    return x
+
+
+def _change(x: Tensor, chosen: Tensor, factors: Tensor, order: Tensor) -> Tensor:
+    """Apply the operations to the chosen samples of x, which are copied only if they are not all of it."""
+    if len(chosen) == 0:
         return x
     if len(x) == 1:
         return _apply_in_turn(x, factors, order)
-    for pair in (order[:, :2], order[:, 2:]):  # sorted by two steps, samples of one operation are neighbours
-        index = which.nonzero().squeeze(1)
-        index = index[(4 * pair[index, 0] + pair[index, 1]).argsort(stable=True)]
-        there = index.to(x.device)
-        x.index_copy_(0, there, _apply_in_turn(x.index_select(0, there), factors[index], pair[index]))
-    return x
+    there = chosen.to(x.device)
+    return x.index_copy_(0, there, _apply_in_turn(x.index_select(0, there), factors[chosen], order[chosen]))
 
 
 def _apply_in_turn(x: Tensor, factors: Tensor, order: Tensor) -> Tensor:

@@ -61,8 +61,10 @@ def crop_resize(x: Tensor, boxes: Tensor, flip: Tensor, size: tuple[int, int], o
         return _resize_each(x, boxes, flip, one, out)
     rows = _triangle_weights(boxes[:, 0], boxes[:, 2], x.shape[2], size[0], 1.0).to(x.device)
     columns = _triangle_weights(boxes[:, 1], boxes[:, 3], x.shape[3], size[1], one, flip).to(x.device)
-    across = torch.bmm(x.to(torch.float32).flatten(1, 2), columns.transpose(1, 2))  # [N, C H, w]
-    return torch.matmul(rows[:, None], across.unflatten(1, x.shape[1:3]), out=out)
+    source = x.transpose(1, 2).to(torch.float32, memory_format=torch.contiguous_format)  # [N, H, C, W]
+    down = torch.bmm(rows, source.flatten(2)).unflatten(2, (x.shape[1], x.shape[3]))  # [N, h, C, W]
+    across = torch.bmm(down.flatten(1, 2), columns.transpose(1, 2))  # [N, h C, w]
+    return out.copy_(across.unflatten(1, (size[0], x.shape[1])).transpose(1, 2))
 
 
 def _resize_each(x: Tensor, boxes: Tensor, flip: Tensor, one: float, out: Tensor) -> Tensor:

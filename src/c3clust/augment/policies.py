@@ -16,16 +16,16 @@ __all__ = ["Digit", "Identity", "Photo", "Policy", "Vector", "names", "policy", 
 Size = tuple[int, int]
 Policy = Callable[[Tensor, Size, torch.Generator], Tensor]
 
-# On the CPU a batch is worked on in pieces that stay in the cache: single large images, or this many pixels.
-PIECE_PIXELS, LARGE_PIXELS = 2**18, 96 * 96
+PIECE_PIXELS = 2**16  # photos are worked on in pieces of so many output pixels, which stay in a core's cache
 
 
 @dataclass(frozen=True)
 class Photo:
     """SimCLR's pool: random resized crop, horizontal flip, colour jitter, greyscale, blur.
 
-    Every sample has its own parameters and its own order of the four jitter operations. Images with one channel
-    get brightness and contrast, images with neither one nor three the same with each channel's own mean.
+    Every sample has its own parameters. The order of the four jitter operations is random, and shared by runs of
+    neighbours that make up 65536 pixels of view: 64 samples at 32 pixels, each its own from 182 pixels on. Images with
+    one channel get brightness and contrast only, images with two or more than three likewise, channel by channel.
 
     Parameters
     ----------
@@ -64,18 +64,21 @@ class Photo:
         _check_images(x)
         n, (height, width) = len(x), x.shape[2:]
         boxes = geometry.draw_boxes(n, height, width, self.scale, self.ratio, generator)
-        u = torch.rand(n, 13, generator=generator)  # one column for each other decision
+        run = max(1, PIECE_PIXELS // (size[0] * size[1]))
+        orders = torch.rand(-(-n // run), 4, generator=generator).argsort(dim=1)
+        u = torch.rand(n, 9, generator=generator)  # one column for each other decision
         draws = _PhotoDraws(
             flip=u[:, 0] < self.flip,
             jitter=u[:, 1] < (self.jitter_p if self.jitter else 0),
             factors=self._factors(u[:, 2:6]),
-            order=u[:, 6:10].argsort(dim=1),
-            grey=u[:, 10] < (self.grey if x.shape[1] == 3 else 0),
-            blur=u[:, 11] < self.blur,
-            sigma=self.sigma[0] + (self.sigma[1] - self.sigma[0]) * u[:, 12],
+            order=orders.repeat_interleave(run, dim=0)[:n],
+            grey=u[:, 6] < (self.grey if x.shape[1] == 3 else 0),
+            blur=u[:, 7] < self.blur,
+            sigma=self.sigma[0] + (self.sigma[1] - self.sigma[0]) * u[:, 8],
         )
         view = torch.empty((n, x.shape[1], *size), device=x.device)
-        for piece in _pieces(n, size, x.device):
+        length = run if x.device.type == "cpu" else max(1, n)
+        for piece in (slice(start, start + length) for start in range(0, n, length)):
             geometry.crop_resize(x[piece], boxes[piece], draws.flip[piece], size, out=view[piece])
             colour.jitter_(view[piece], draws.factors[piece], draws.order[piece], draws.jitter[piece])
             colour.greyscale_(view[piece], draws.grey[piece])
@@ -228,15 +231,6 @@ def prepare(x: Tensor, size: Size | None) -> Tensor:
         return x.to(torch.float32) / 255 if x.dtype == torch.uint8 else x.to(torch.float32)
     boxes = geometry.full_boxes(len(x), x.shape[2], x.shape[3])
     return geometry.crop_resize(x, boxes, torch.zeros(len(x), dtype=torch.bool), size)
-
-
-def _pieces(n: int, size: Size, device: torch.device) -> list[slice]:
-    pixels = size[0] * size[1]
-    if device.type != "cpu":
-        length = n
-    else:
-        length = 1 if pixels >= LARGE_PIXELS else max(1, PIECE_PIXELS // pixels)
-    return [slice(start, start + length) for start in range(0, n, max(1, length))]
 
 
 def blur_kernel(size: Size) -> int:
