@@ -5,6 +5,7 @@ Shapes: x [N, C, H, W] uint8 or float, boxes [N, 4] int64, the result [N, C, h, 
 """
 
 import math
+from functools import lru_cache
 
 import torch
 import torch.nn.functional as F
@@ -69,10 +70,39 @@ def crop_resize(x: Tensor, boxes: Tensor, flip: Tensor, size: tuple[int, int], o
 
 def _resize_each(x: Tensor, boxes: Tensor, flip: Tensor, one: float, out: Tensor) -> Tensor:
     for image, (top, left, h, w), mirrored, view in zip(x, boxes.tolist(), flip.tolist(), out, strict=True):
-        crop = image[None, :, top : top + h, left : left + w].to(torch.float32)
-        crop = crop.flip(-1) if mirrored else crop
-        torch.mul(F.interpolate(crop, view.shape[1:], mode="bilinear", antialias=True)[0], one, out=view)
+        crop = image[:, top : top + h, left : left + w]
+        if h <= view.shape[1] and w <= view.shape[2]:
+            _enlarge(crop, mirrored, one, view)
+        else:
+            crop = crop.flip(-1) if mirrored else crop
+            crop = crop[None].to(torch.float32)
+            torch.mul(F.interpolate(crop, view.shape[1:], mode="bilinear", antialias=True)[0], one, out=view)
     return out
+
+
+def _enlarge(crop: Tensor, mirrored: bool, one: float, view: Tensor) -> None:
+    """Two taps each way, as whole rows, first of the image turned on its side; faster than F.interpolate."""
+    wide = _blend_rows(crop.transpose(1, 2).contiguous(), _two_taps(crop.shape[2], view.shape[2], mirrored))
+    if one != 1:
+        wide.mul_(one)
+    _blend_rows(wide.transpose(1, 2).contiguous(), _two_taps(crop.shape[1], view.shape[1], False), out=view)
+
+
+def _blend_rows(x: Tensor, taps: tuple[Tensor, Tensor, Tensor], out: Tensor | None = None) -> Tensor:
+    """[C, n_in, m] -> [C, n_out, m] float32"""
+    first, second, share = taps
+    a = x.index_select(1, first).to(torch.float32)
+    b = x.index_select(1, second).to(torch.float32)
+    return torch.add(a, b.sub_(a).mul_(share), out=out)
+
+
+@lru_cache(maxsize=2048)
+def _two_taps(n_in: int, n_out: int, mirrored: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """The two source rows of each output row, and the second one's share [n_out, 1]."""
+    place = (torch.arange(0.5, n_out) * (n_in / n_out) - 0.5).clamp_(0, n_in - 1)
+    place = place.flip(0) if mirrored else place
+    first = place.long()
+    return first, (first + 1).clamp_(max=n_in - 1), (place - first)[:, None]
 
 
 def _triangle_weights(
