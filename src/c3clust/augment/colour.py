@@ -6,6 +6,7 @@ contrast is relative to each channel's own mean, and saturation, hue and greysca
 """
 
 import math
+from itertools import groupby
 
 import torch
 import torch.nn.functional as F
@@ -58,8 +59,7 @@ def hue_(x: Tensor, shift: Tensor) -> Tensor:
     r, g, b = x[:, 0:1], x[:, 1:2], x[:, 2:3]
     v, low = x.amax(1, keepdim=True), x.amin(1, keepdim=True)
     d = v - low
-    place = torch.add(g, b).sub_(r).add_(d).sub_(low).clamp_(min=0)
-    place = place.div_(d.clamp(min=1e-9)).copysign_(g - b)
+    place = torch.add(g, b).sub_(r).add_(d).sub_(low).div_(d.clamp(min=1e-9)).copysign_(g - b)
     peak = torch.tensor([0.0, 2.0, 4.0]) - 6 * shift.to(torch.float32)[:, None]
     peak = (torch.remainder(peak + 3, 6) - 3).to(x.device)  # [N, 3] in [-3, 3)
     torch.sub(place, peak[:, :, None, None], out=x)
@@ -126,12 +126,11 @@ def _change(x: Tensor, chosen: Tensor, factors: Tensor, order: Tensor) -> Tensor
 def _apply_in_turn(x: Tensor, factors: Tensor, order: Tensor) -> Tensor:
     """One step after the other; at each, runs of neighbours with the same operation are changed together."""
     usable = 4 if x.shape[1] == 3 else 2
-    for step in order.unbind(1):
-        kinds, lengths = step.unique_consecutive(return_counts=True)
+    for step in zip(*order.tolist(), strict=True):
         start = 0
-        for k, length in zip(kinds.tolist(), lengths.tolist(), strict=True):
-            run = slice(start, start + length)
+        for k, neighbours in groupby(step):
+            run = slice(start, start + len(list(neighbours)))
             if k < usable:
                 OPERATIONS[k](x[run], factors[run, k])
-            start += length
+            start = run.stop
     return x
