@@ -3,6 +3,7 @@
 import colorsys
 import dataclasses
 import json
+from collections.abc import Iterator
 
 import pytest
 import torch
@@ -15,6 +16,15 @@ from c3clust.errors import InputError
 
 TOLERANCE = {"rtol": 0, "atol": 1e-4}
 LUMA = torch.tensor([0.2989, 0.587, 0.114])[:, None, None]
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """These tensors are small: on a busy machine a second thread is only waited for."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 def seeded(seed: int = 0) -> torch.Generator:

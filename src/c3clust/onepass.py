@@ -101,7 +101,7 @@ class _AllPairs(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, z: Tensor, scale: float, block: Block, block_rows: int | None) -> Tensor:
-        rows = block_rows or (128 if z.device.type == "cpu" else 1024)
+        rows = block_rows or (min(1024, 128 * torch.get_num_threads()) if z.device.type == "cpu" else 1024)
         with torch.autocast(z.device.type, enabled=False):
             value, gradient = _sweep(z, scale, block, rows, ctx.needs_input_grad[0])
         ctx.save_for_backward(gradient)

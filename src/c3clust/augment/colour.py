@@ -5,6 +5,9 @@ returns it; parameters have one entry per sample. Only three channels have a col
 contrast is relative to each channel's own mean, and saturation, hue and greyscale do not exist.
 """
 
+import math
+from itertools import groupby
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -20,8 +23,9 @@ def _grey(x: Tensor) -> Tensor:
     return grey.add_(x[:, 1:2], alpha=LUMA[1]).add_(x[:, 2:3], alpha=LUMA[2])
 
 
-def _per_sample(parameter: Tensor, x: Tensor) -> Tensor:
-    return parameter.to(x.device, torch.float32)[:, None, None, None]
+def _per_sample(parameter: Tensor, x: Tensor) -> Tensor | float:
+    """Ready to be combined with x; for a single sample a plain number, which is faster."""
+    return float(parameter) if len(x) == 1 else parameter.to(x.device, torch.float32)[:, None, None, None]
 
 
 def brightness_(x: Tensor, factor: Tensor) -> Tensor:
@@ -31,64 +35,65 @@ def brightness_(x: Tensor, factor: Tensor) -> Tensor:
 
 def contrast_(x: Tensor, factor: Tensor) -> Tensor:
     """factor x + (1 - factor) mean of grey"""
-    factor = _per_sample(factor, x)
+    f = _per_sample(factor, x)
     mean = x.mean((2, 3), keepdim=True)  # [N, C, 1, 1]
     if x.shape[1] == 3:
         mean = _grey(mean)
-    return x.mul_(factor).add_((1 - factor) * mean).clamp_(0, 1)
+    return x.mul_(f).add_(mean.mul_(1 - f)).clamp_(0, 1)
 
 
 def saturation_(x: Tensor, factor: Tensor) -> Tensor:
     """factor x + (1 - factor) grey"""
-    factor = _per_sample(factor, x)
-    grey = _grey(x).mul_(1 - factor)
-    return x.mul_(factor).add_(grey).clamp_(0, 1)
+    f = _per_sample(factor, x)
+    grey = _grey(x).mul_(1 - f)
+    return x.mul_(f).add_(grey).clamp_(0, 1)
 
 
 def hue_(x: Tensor, shift: Tensor) -> Tensor:
     """Add `shift`, a share of the full circle, to the hue of HSV.
 
-    In HSV a hue shift keeps each pixel's largest value v and smallest value v - d, and moves its place on the
-    hexagon. With the place p in [-1, 5] (0 red, 2 green, 4 blue), a channel that peaks at t is, on the circle of 6,
-    v - d clip(distance(p, t) - 1, 0, 1). Written with q = p d, as here, it needs no division, and d = 0 needs no care.
+    In HSV a hue shift keeps each pixel's largest value v and smallest value v - d, and moves its place p on the
+    hexagon: 0 red, 2 green, -2 blue, in [-3, 3]. Without branches, |p| d = g + b - r + v - 2 (v - d), and p has the
+    sign of g - b. A channel that peaks at t is v - d clip(a - 1, 0, 1), a the distance from p to t on a circle of 6.
     """
-    r, g, b = x.unbind(1)
-    v, low = torch.maximum(torch.maximum(r, g), b), torch.minimum(torch.minimum(r, g), b)
+    r, g, b = x[:, 0:1], x[:, 1:2], x[:, 2:3]
+    v, low = x.amax(1, keepdim=True), x.amin(1, keepdim=True)
     d = v - low
-    q = torch.where(g == v, (b - r).add_(d, alpha=2), (r - g).add_(d, alpha=4))
-    q = torch.where(r == v, g - b, q)
-    peak = torch.tensor([0.0, 2.0, 4.0]) - 6 * shift.to("cpu", torch.float32)[:, None]
-    peak = (torch.remainder(peak + 1, 6) - 1).to(x.device)  # [N, 3] in [-1, 5)
-    d3, base = d * 3, torch.sub(v, d, alpha=2)
-    for channel, t in zip((r, g, b), peak.unbind(1), strict=True):
-        y = torch.addcmul(q, d, t[:, None, None], value=-1).abs_().sub_(d3).abs_()  # d (3 - distance)
-        torch.clamp(y.add_(base), low, v, out=channel)
-    return x
+    place = torch.add(g, b).sub_(r).add_(d).sub_(low).div_(d.clamp(min=1e-9)).copysign_(g - b)
+    peak = torch.tensor([0.0, 2.0, 4.0]) - 6 * shift.to(torch.float32)[:, None]
+    peak = (torch.remainder(peak + 3, 6) - 3).to(x.device)  # [N, 3] in [-3, 3)
+    torch.sub(place, peak[:, :, None, None], out=x)
+    x.abs_().sub_(3).abs_().clamp_(1, 2)  # 3 - distance, where it matters
+    return x.mul_(d).add_(v.sub_(d, alpha=2))
 
 
 def greyscale_(x: Tensor, which: Tensor) -> Tensor:
     """All three channels become grey where `which` [N] is true."""
     index = which.nonzero().squeeze(1).to(x.device)
-    if len(index):
-        x[index] = _grey(x[index]).expand(-1, 3, -1, -1)
-    return x
+    if len(index) == len(x):
+        return x.copy_(_grey(x).expand_as(x))
+    return x.index_copy_(0, index, _grey(x.index_select(0, index)).expand(-1, 3, -1, -1)) if len(index) else x
 
 
 def blur_(x: Tensor, sigma: Tensor, kernel: int) -> Tensor:
-    """Gaussian blur with `kernel` taps a side (odd), the border mirrored."""
-    half = kernel // 2
+    """Gaussian blur with `kernel` taps a side (odd), the border mirrored; taps beyond 5 sigma (1e-6) are left out."""
+    half = min(kernel // 2, math.ceil(5 * float(sigma.max())))
     taps = torch.arange(-half, half + 1, dtype=torch.float32)
     weight = torch.exp(-0.5 * (taps / sigma.to(torch.float32)[:, None]) ** 2)
-    weight = (weight / weight.sum(1, keepdim=True)).to(x.device)  # [N, kernel]
-    height, width = x.shape[2:]
+    weight = weight / weight.sum(1, keepdim=True)  # [N, taps]
     padded = F.pad(x, (half, half, half, half), mode="reflect")
-    across = torch.zeros_like(padded[..., :width])
-    for i, w in enumerate(weight.unbind(1)):
-        across.addcmul_(padded[..., i : i + width], w[:, None, None, None])
-    x.zero_()
-    for i, w in enumerate(weight.unbind(1)):
-        x.addcmul_(across[:, :, i : i + height], w[:, None, None, None])
-    return x
+    return _weigh(_weigh(padded, weight, 3), weight, 2, out=x)
+
+
+def _weigh(x: Tensor, weight: Tensor, dim: int, out: Tensor | None = None) -> Tensor:
+    """The weighted sum of x and its shifts along `dim`, which gets shorter by the number of taps less one."""
+    length = x.shape[dim] - weight.shape[1] + 1
+    weights = [_per_sample(w, x) for w in weight.unbind(1)]
+    out = torch.mul(x.narrow(dim, 0, length), weights[0], out=out)
+    for i, w in enumerate(weights[1:], start=1):
+        shifted = x.narrow(dim, i, length)
+        out = out.add_(shifted, alpha=w) if isinstance(w, float) else out.addcmul_(shifted, w)
+    return out
 
 
 OPERATIONS = (brightness_, contrast_, saturation_, hue_)
@@ -99,13 +104,33 @@ def jitter_(x: Tensor, factors: Tensor, order: Tensor, which: Tensor) -> Tensor:
 
     factors: [N, 4] in the order of OPERATIONS; order: [N, 4], a permutation of 0..3 in each row; both on the CPU.
     """
+    chosen = which.nonzero().squeeze(1)
+    if bool((order == order[:1]).all()):
+        return _change(x, chosen, factors, order)
+    for pair in (order[:, :2], order[:, 2:]):  # sorted by two steps, samples of one operation are neighbours
+        key = 4 * pair[chosen, 0] + pair[chosen, 1]
+        _change(x, chosen[key.argsort(stable=True)], factors, pair)
+    return x
+
+
+def _change(x: Tensor, chosen: Tensor, factors: Tensor, order: Tensor) -> Tensor:
+    """Apply the operations to the chosen samples of x, which are copied only if they are not all of it."""
+    if len(chosen) == 0:
+        return x
+    if len(x) == 1:
+        return _apply_in_turn(x, factors, order)
+    there = chosen.to(x.device)
+    return x.index_copy_(0, there, _apply_in_turn(x.index_select(0, there), factors[chosen], order[chosen]))
+
+
+def _apply_in_turn(x: Tensor, factors: Tensor, order: Tensor) -> Tensor:
+    """One step after the other; at each, runs of neighbours with the same operation are changed together."""
     usable = 4 if x.shape[1] == 3 else 2
-    for step in range(4):
-        for k in range(usable):
-            index = ((order[:, step] == k) & which).nonzero().squeeze(1)
-            if len(index) == len(x):
-                OPERATIONS[k](x, factors[:, k])
-            elif len(index):
-                chosen = index.to(x.device)
-                x[chosen] = OPERATIONS[k](x[chosen], factors[index, k])
+    for step in zip(*order.tolist(), strict=True):
+        start = 0
+        for k, neighbours in groupby(step):
+            run = slice(start, start + len(list(neighbours)))
+            if k < usable:
+                OPERATIONS[k](x[run], factors[run, k])
+            start = run.stop
     return x

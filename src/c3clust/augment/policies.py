@@ -16,15 +16,16 @@ __all__ = ["Digit", "Identity", "Photo", "Policy", "Vector", "names", "policy", 
 Size = tuple[int, int]
 Policy = Callable[[Tensor, Size, torch.Generator], Tensor]
 
-CHUNK_PIXELS = 2**18  # colours are changed in pieces of so many output pixels, to stay in a core's cache
+PIECE_PIXELS = 2**16  # photos are worked on in pieces of so many output pixels, which stay in a core's cache
 
 
 @dataclass(frozen=True)
 class Photo:
     """SimCLR's pool: random resized crop, horizontal flip, colour jitter, greyscale, blur.
 
-    Every sample has its own parameters and its own order of the four jitter operations. Images with one channel
-    get brightness and contrast, images with neither one nor three the same with each channel's own mean.
+    Every sample has its own parameters. The order of the four jitter operations is random, and shared by runs of
+    neighbours that make up 65536 pixels of view: 64 samples at 32 pixels, each its own from 182 pixels on. Images with
+    one channel get brightness and contrast only, images with two or more than three likewise, channel by channel.
 
     Parameters
     ----------
@@ -63,26 +64,28 @@ class Photo:
         _check_images(x)
         n, (height, width) = len(x), x.shape[2:]
         boxes = geometry.draw_boxes(n, height, width, self.scale, self.ratio, generator)
-        u = torch.rand(n, 13, generator=generator)  # one column for each other decision
+        run = max(1, PIECE_PIXELS // (size[0] * size[1]))
+        orders = torch.rand(-(-n // run), 4, generator=generator).argsort(dim=1)
+        u = torch.rand(n, 9, generator=generator)  # one column for each other decision
         draws = _PhotoDraws(
             flip=u[:, 0] < self.flip,
             jitter=u[:, 1] < (self.jitter_p if self.jitter else 0),
             factors=self._factors(u[:, 2:6]),
-            order=u[:, 6:10].argsort(dim=1),
-            grey=u[:, 10] < (self.grey if x.shape[1] == 3 else 0),
-            blur=u[:, 11] < self.blur,
-            sigma=self.sigma[0] + (self.sigma[1] - self.sigma[0]) * u[:, 12],
+            order=orders.repeat_interleave(run, dim=0)[:n],
+            grey=u[:, 6] < (self.grey if x.shape[1] == 3 else 0),
+            blur=u[:, 7] < self.blur,
+            sigma=self.sigma[0] + (self.sigma[1] - self.sigma[0]) * u[:, 8],
         )
-        view = geometry.crop_resize(x, boxes, draws.flip, size)
-        chunk = max(1, CHUNK_PIXELS // (size[0] * size[1])) if x.device.type == "cpu" else n
-        for start in range(0, n, chunk):
-            piece = slice(start, start + chunk)
+        view = torch.empty((n, x.shape[1], *size), device=x.device)
+        length = run if x.device.type == "cpu" else max(1, n)
+        for piece in (slice(start, start + length) for start in range(0, n, length)):
+            geometry.crop_resize(x[piece], boxes[piece], draws.flip[piece], size, out=view[piece])
             colour.jitter_(view[piece], draws.factors[piece], draws.order[piece], draws.jitter[piece])
             colour.greyscale_(view[piece], draws.grey[piece])
-        blurred = draws.blur.nonzero().squeeze(1)
-        if len(blurred):
-            kernel = blur_kernel(size)
-            view[blurred] = colour.blur_(view[blurred.to(x.device)], draws.sigma[blurred], kernel)
+            blurred = draws.blur[piece].nonzero().squeeze(1)
+            if len(blurred):
+                soft = colour.blur_(view[piece][blurred], draws.sigma[piece][blurred], blur_kernel(size))
+                view[piece][blurred] = soft
         return view
 
     def _factors(self, u: Tensor) -> Tensor:

@@ -1,0 +1,110 @@
+"""Two views of a batch: c3clust.augment against the same pipeline in Pillow, one image at a time, as Markdown.
+
+    python benchmarks/augment.py [--quick] [--threads 1]
+
+Both start from decoded images in memory at the size of the views (Pillow: Image objects; ours: one uint8 tensor) and
+end with two float tensors [N, 3, h, w]. The Pillow pipeline is torchvision's: crop and resize in one call, ImageEnhance
+for brightness, contrast and saturation, HSV for the hue, ImageFilter for the blur. Times are the best of several rounds
+in which both take turns.
+"""
+
+import argparse
+import math
+import random
+import time
+
+import numpy as np
+import torch
+from PIL import Image, ImageEnhance, ImageFilter
+from torch import Tensor
+
+from c3clust import augment
+
+ENHANCE = (ImageEnhance.Brightness, ImageEnhance.Contrast, ImageEnhance.Color)
+
+
+def pillow_box(photo: augment.Photo, width: int, height: int) -> tuple[int, int, int, int]:
+    """Left, top, right, bottom of a random resized crop."""
+    for _ in range(10):
+        area = width * height * random.uniform(*photo.scale)
+        ratio = math.exp(random.uniform(math.log(photo.ratio[0]), math.log(photo.ratio[1])))
+        w, h = round(math.sqrt(area * ratio)), round(math.sqrt(area / ratio))
+        if 0 < w <= width and 0 < h <= height:
+            left, top = random.randint(0, width - w), random.randint(0, height - h)
+            return left, top, left + w, top + h
+    return 0, 0, width, height
+
+
+def pillow_hue(image: Image.Image, shift: float) -> Image.Image:
+    hue, saturation, value = image.convert("HSV").split()
+    turned = Image.fromarray(np.asarray(hue) + np.uint8(round(shift * 255) % 256))
+    return Image.merge("HSV", (turned, saturation, value)).convert("RGB")
+
+
+def pillow_view(photo: augment.Photo, image: Image.Image, side: int) -> np.ndarray:
+    box = pillow_box(photo, *image.size)
+    view = image.resize((side, side), Image.Resampling.BILINEAR, box=box)
+    if random.random() < photo.flip:
+        view = view.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
+    if random.random() < photo.jitter_p:
+        for k in random.sample(range(4), 4):
+            if k == 3:
+                view = pillow_hue(view, random.uniform(-0.2, 0.2) * photo.jitter)
+            else:
+                view = ENHANCE[k](view).enhance(1 + random.uniform(-0.8, 0.8) * photo.jitter)
+    if random.random() < photo.grey:
+        view = view.convert("L").convert("RGB")
+    if random.random() < photo.blur:
+        view = view.filter(ImageFilter.GaussianBlur(random.uniform(*photo.sigma)))
+    return np.asarray(view)
+
+
+def pillow_views(photo: augment.Photo, images: list[Image.Image], side: int) -> tuple[Tensor, ...]:
+    stacks = (np.stack([pillow_view(photo, image, side) for image in images]) for _ in range(2))
+    return tuple(torch.from_numpy(stack).permute(0, 3, 1, 2).contiguous().float().div_(255) for stack in stacks)
+
+
+def pictures(n: int, side: int) -> Tensor:
+    """Smooth random pictures with some texture, uint8 [n, 3, side, side]."""
+    g = torch.Generator().manual_seed(0)
+    coarse = torch.rand(n, 3, 8, 8, generator=g)
+    smooth = torch.nn.functional.interpolate(coarse, (side, side), mode="bicubic")
+    return (255 * (smooth + 0.1 * torch.randn(smooth.shape, generator=g)).clamp(0, 1)).to(torch.uint8)
+
+
+def compare(photo: augment.Photo, side: int, n: int, rounds: int) -> tuple[float, float]:
+    """Milliseconds for two views of a batch: Pillow, ours."""
+    x = pictures(n, side)
+    images = [Image.fromarray(image) for image in x.permute(0, 2, 3, 1).contiguous().numpy()]
+    generator = torch.Generator().manual_seed(0)
+    best = [math.inf, math.inf]
+    for _ in range(rounds):
+        start = time.perf_counter()
+        pillow_views(photo, images, side)
+        middle = time.perf_counter()
+        augment.views(photo, x, (side, side), generator)
+        end = time.perf_counter()
+        best = [min(best[0], middle - start), min(best[1], end - middle)]
+    return 1e3 * best[0], 1e3 * best[1]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="fewer rounds")
+    parser.add_argument("--threads", type=int, default=1)
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    random.seed(0)
+    print(f"| policy ({arguments.threads} thread) | pixels | batch | Pillow ms | c3clust ms | faster |")
+    print("|---|---|---|---|---|---|")
+    for name, photo in {
+        "photo": augment.Photo(),
+        "photo, jitter 1, blur 0.5": augment.Photo(jitter=1.0, blur=0.5),
+    }.items():
+        for side, n in ((32, 256), (64, 128), (96, 64), (224, 32)):
+            pillow, ours = compare(photo, side, n, rounds=4 if arguments.quick else 15)
+            print(f"| {name} | {side} | {n} | {pillow:.1f} | {ours:.1f} | {pillow / ours:.1f}× |")
+
+
+if __name__ == "__main__":
+    main()
