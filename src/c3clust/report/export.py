@@ -97,6 +97,8 @@ def read_assignments(run_dir: Path) -> tuple[list[str], np.ndarray, np.ndarray]:
         raise RunError(f"{path} lacks the column {error}.") from None
     except (OSError, ValueError, TypeError, csv.Error) as error:
         raise RunError(f"{path}, row {len(names)}: {error}.") from None
+    if not names:
+        raise RunError(f"{path} holds no image.")
     return names, np.asarray(labels, dtype=np.int64), np.asarray(confidence, dtype=np.float64)
 
 

@@ -23,7 +23,7 @@ from markupsafe import Markup
 from c3clust.record import RunRecord
 from c3clust.report import confusion
 from c3clust.report.edits import Edits
-from c3clust.report.findings import Facts, batch_size, findings
+from c3clust.report.findings import Facts, balanced, findings
 from c3clust.report.view import View
 
 __all__ = ["payload", "render", "write"]
@@ -206,7 +206,7 @@ def _stage(stage: Mapping[str, Any], edits: Edits, record: RunRecord) -> dict[st
         "name": str(stage.get("name", "?")),
         "epochs": _number(stage.get("epochs")),
         "seconds": _number(stage.get("seconds")),
-        "balanced": _number(2 * (batch_size(record, stage) or 0) / record.n_clusters) or None,
+        "balanced": _number(balanced(record, stage)),
         "curves": drawn,
     }
 

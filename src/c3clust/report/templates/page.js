@@ -7,7 +7,9 @@ const items = run.items, thumbs = run.thumbs, clusters = run.clusters;
 const rank = new Map(clusters.map((c, i) => [c.id, i]));
 const byId = (id) => clusters[rank.get(id)];
 const main = document.getElementById("main"), live = document.getElementById("live");
-const TYPICAL = 16, UNSURE = 8, PAGE = 240, SIDE = 64;
+const TYPICAL = 16, UNSURE = 8, PAGE = 240, GAP = 6;
+/* Thumbnails are whole pixels wide; on a phone five of them fill a line. */
+const SIDE = innerWidth <= 560 ? Math.min(72, Math.floor((main.clientWidth - 32 - 4 * GAP) / 5)) : 64;
 
 /* 1. Small helpers */
 const SVG = "http://www.w3.org/2000/svg";
@@ -40,6 +42,7 @@ const time = (seconds) => {
   return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 };
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+const heading = (c) => c.named ? c.name : capital(c.name);
 const say = (text) => { live.textContent = text; };
 const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
 
@@ -84,8 +87,8 @@ function thumb(row, side = SIDE) {
   return place(h("button", { ...props, "aria-label": describe(row) }), row, side);
 }
 /* One stop of the tab key for each strip; the arrow keys move within it. */
-function strip(rows, label, few) {
-  const box = h("div", { class: few ? "thumbs few" : "thumbs", role: "group", "aria-label": label });
+function strip(rows, label, few = 0) {
+  const box = h("div", { class: few ? `thumbs few${few}` : "thumbs", role: "group", "aria-label": label });
   fillStrip(box, rows);
   box.addEventListener("keydown", (event) => {
     const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
@@ -138,12 +141,12 @@ function openCluster(id) {
     fillStrip(grid, rows.slice(from, from + PAGE));
     more.hidden = grid.children.length >= rows.length;
   }
-  const order = choice("Order", [["typical", "Typical first"], ["unsure", "Unsure first"]], "typical", (key) => {
+  const order = choice("Order", [["typical", "Typical first"], ["unsure", "Least certain first"]], "typical", (key) => {
     rows.sort(key === "unsure" ? unsureFirst : typicalFirst);
     show(0);
   });
   const told = rows.length < c.size ? `${count(rows.length)} of ${plural(c.size, run.noun)}, sampled` : plural(c.size, run.noun);
-  openDialog("many", h("div", {}, h("h2", {}, mark(rank.get(id)), c.name), h("p", { class: "small" }, told)), order, grid, more);
+  openDialog("many", h("div", {}, h("h2", {}, mark(rank.get(id)), heading(c)), h("p", { class: "small" }, told)), order, grid, more);
   show(0);
 }
 function openItem(row) {
@@ -151,7 +154,7 @@ function openItem(row) {
   const facts = [["Name", items.name[row]], ["Cluster", byId(id).name], ["Confidence", percent(sure, 1)]];
   if (known !== null) facts.push(["Class", known]);
   const box = openDialog("one", h("h2", {}, capital(run.noun)), null,
-    thumbs ? place(h("div", { role: "img", "aria-label": items.name[row] }), row, Math.min(288, 9 * Math.max(thumbs.width, thumbs.height))) : null,
+    thumbs ? place(h("div", { role: "img", "aria-label": items.name[row] }), row, thumbs.pixelated ? 280 : 2 * Math.max(thumbs.width, thumbs.height)) : null,
     table(facts),
     h("button", { type: "button", class: "quiet", onclick: () => {
       for (const other of document.querySelectorAll("dialog")) other.close();
@@ -185,7 +188,7 @@ function section(id, title, lede, controls, ...body) {
 function summary() {
   const stages = run.stages.map((stage) => `${stage.name} ${plural(stage.epochs ?? 0, "epoch")}`).join(", then ");
   const lede = [run.place ? `From ${run.place}. ` : "", `Method ${run.method}`, stages ? `: ${stages}` : "", `, on ${run.device}`,
-    run.created ? `, ${run.created}` : "", "."].join("");
+    run.created ? `, ${run.created.slice(0, 16).replace("T", " ")}` : "", "."].join("");
   const stats = [];
   for (const [key, name] of [["acc", "Accuracy"], ["nmi", "NMI"], ["ari", "ARI"]])
     if (run.scores && run.scores[key] !== undefined) stats.push([name, key === "acc" ? percent(run.scores[key], 1) : run.scores[key].toFixed(3)]);
@@ -257,14 +260,14 @@ function cluster(c) {
     c.confidence === null ? null : [h("span", {}, h("b", {}, percent(c.confidence)), " mean confidence"),
       h("div", { class: "meter", "aria-hidden": "true", vars: { "--c": hue(i) } }, h("i", { vars: { width: percent(c.confidence) } }))],
     c.top ? h("span", {}, h("b", {}, percent(c.top[1])), ` ${c.top[0]}`) : null,
-    c.near === null ? null : h("span", {}, "Nearest ", link(c.near), c.similarity === null ? "" : ` (${c.similarity.toFixed(2)})`),
+    c.near === null ? null : h("span", {}, "Nearest ", link(c.near), c.similarity === null ? "" : h("span", { title: "Cosine of the centres of the two clusters" }, ` (${fixed(c.similarity, 2)})`)),
     c.merged.length ? h("span", {}, `Merged with ${c.merged.join(", ")}`) : null,
     c.named ? h("span", {}, `Number ${c.id}`) : null);
   return h("article", { class: "cluster", id: `cluster-${c.id}`, tabindex: "-1", "data-id": c.id, "aria-label": c.name },
-    h("div", {}, h("h3", {}, mark(i), h("span", {}, c.named ? c.name : capital(c.name))), facts,
+    h("div", {}, h("h3", {}, mark(i), h("span", {}, heading(c))), facts,
       h("button", { type: "button", class: "quiet open", "aria-label": `See more of ${c.name}`, onclick: () => openCluster(c.id) }, rows.length > typical.length ? `See ${count(rows.length)}` : "See all")),
-    h("div", {}, h("h4", {}, "Most typical"), strip(typical, `Most typical of ${c.name}`, true)),
-    unsure.length ? h("div", {}, h("h4", {}, "Least certain"), strip(unsure, `Least certain of ${c.name}`, true)) : null);
+    h("div", {}, h("h4", {}, "Most typical"), strip(typical, `Most typical of ${c.name}`, 10)),
+    unsure.length ? h("div", {}, h("h4", {}, "Least certain"), strip(unsure, `Least certain of ${c.name}`, 5)) : null);
 }
 
 /* 6. Map */
@@ -273,7 +276,7 @@ function map() {
   if (!n) return;
   const canvas = h("canvas", { tabindex: "0", role: "application", "aria-roledescription": "map",
     "aria-label": `Map of ${plural(n, run.noun)}. Arrow keys move from point to point, Enter goes to the cluster, plus and minus zoom, 0 shows all.` });
-  const tip = h("div", { class: "tip", hidden: true, id: "tip" });
+  const tip = h("div", { class: thumbs ? "tip" : "tip plain", hidden: true, id: "tip" });
   const legend = h("div", { class: "legend", role: "group", "aria-label": "Show one group alone" });
   const button = (text, label, act) => h("button", { type: "button", "aria-label": label, onclick: act }, text);
   const stage = h("div", { class: "stage" }, canvas, tip, h("div", { class: "zoom group" },
@@ -408,7 +411,7 @@ function map() {
     if (event.pointerType === "mouse" || hit === over) jump(items.cluster[m.row[hit]]); else point(hit);
   });
   canvas.addEventListener("pointercancel", release);
-  canvas.addEventListener("pointerleave", () => { if (!fingers.size && document.activeElement !== canvas) point(-1); });
+  canvas.addEventListener("pointerleave", (event) => { if (event.pointerType === "mouse" && !fingers.size && document.activeElement !== canvas) point(-1); });
   canvas.addEventListener("wheel", (event) => {
     if (!event.ctrlKey && !event.metaKey && document.activeElement !== canvas) return;
     event.preventDefault();
@@ -443,7 +446,7 @@ function map() {
   }
   const colour = items.class ? choice("Colour by", [["cluster", "By cluster"], ["class", "By class"]], "cluster", (key) => { by = key; regroup(); }) : null;
   const told = n < run.n ? `A fair sample of ${count(n)} of the ${count(run.n)} ${run.noun}s` : `All ${count(n)} ${run.noun}s`;
-  section("map", "Map", `${told}, placed so that those the network finds alike lie together (${m.how} of z). Distances between far groups mean little.`,
+  section("map", "Map", `${told}, placed so that those the network finds alike lie together (${m.how.replace("t-SNE", "t\u2011SNE")} of z). Distances between far groups mean little.`,
     colour && h("div", { class: "controls" }, colour), h("div", { class: "map" }, stage, legend),
     h("p", { class: "small hint" }, "Point at a dot to see it, click to go to its cluster. Drag to move; click the map once, then scroll to zoom. By keyboard: arrows, Enter, + − 0."));
   new ResizeObserver(() => { w = stage.clientWidth; t = stage.clientHeight; fit(); settle(); }).observe(stage);
