@@ -1,1 +1,39 @@
-"""Cluster images without labels."""
+"""Cluster images without labels: C3 (cross-instance guided contrastive clustering) and its rivals.
+
+The names below are what users are promised. Each is imported when it is first asked for, so that worker processes
+which only decode images do not load torch.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from c3clust.methods import load_model as load
+    from c3clust.methods.c3 import C3
+    from c3clust.methods.cc import CC
+    from c3clust.methods.kmeans import KMeans
+    from c3clust.metrics import acc, ari, nmi
+
+__version__ = "0.1.0"
+__all__ = ["C3", "CC", "KMeans", "acc", "ari", "load", "nmi"]
+
+_HOME = {
+    "C3": ("c3clust.methods.c3", "C3"),
+    "CC": ("c3clust.methods.cc", "CC"),
+    "KMeans": ("c3clust.methods.kmeans", "KMeans"),
+    "acc": ("c3clust.metrics", "acc"),
+    "ari": ("c3clust.metrics", "ari"),
+    "nmi": ("c3clust.metrics", "nmi"),
+    "load": ("c3clust.methods", "load_model"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'c3clust' has no attribute {name!r}")
+    module, attribute = _HOME[name]
+    return getattr(import_module(module), attribute)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

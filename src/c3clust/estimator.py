@@ -10,7 +10,6 @@ can neither run code nor ask for more memory than it brings.
 import hashlib
 import inspect
 import json
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load as tensors_from_bytes
 from safetensors.torch import save as tensors_to_bytes
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor, nn
@@ -29,9 +29,10 @@ from torch import Tensor, nn
 from c3clust import augment, checks, data
 from c3clust.data.images import ArrayLike, Images
 from c3clust.errors import InputError, RunError
+from c3clust.files import write_atomically
 from c3clust.trainer import Objective, Stage, embed, train
 
-__all__ = ["Bench", "EstimatorMixin", "find_device", "read_model", "restore", "standard_scaling", "write_atomically"]
+__all__ = ["Bench", "EstimatorMixin", "find_device", "read_model", "restore", "standard_scaling"]
 
 FORMAT = 1
 
@@ -59,8 +60,7 @@ class Bench:
 
     def build(self, make: Callable[[tuple[int, ...]], nn.Module]) -> nn.Module:
         """A new network with seeded weights, on the device."""
-        network = make(self.shape).to(self.device)
-        return network.to(memory_format=torch.channels_last) if len(self.shape) == 3 else network
+        return placed(make(self.shape), self.shape, self.device)
 
     def train(self, stage: Stage, network: nn.Module, objective: Objective) -> dict[str, Any]:
         """Train one stage, note its curves, and return the note."""
@@ -70,6 +70,10 @@ class Bench:
         note = {"name": stage.name, "epochs": stage.epochs, "seconds": seconds, "curves": curves}
         self.stages.append(note)
         return note
+
+    def width(self, network: nn.Module) -> int:
+        """How many features z has."""
+        return int(next(embed(network, self.x[:1], self.size))[0].shape[1])
 
     def assignments(self, network: nn.Module) -> np.ndarray:
         """Soft assignments [n, M] of the clean samples."""
@@ -88,7 +92,13 @@ def find_device(device: str) -> torch.device:
     return torch.device(device)
 
 
-class EstimatorMixin:
+def placed(network: nn.Module, shape: tuple[int, ...], device: torch.device) -> nn.Module:
+    """The network on its device, channels last if it sees pictures: up to 1.7x faster on a CPU."""
+    network = network.to(device)
+    return network.to(memory_format=torch.channels_last) if len(shape) == 3 else network
+
+
+class EstimatorMixin(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     """`fit`, `predict`, `predict_proba`, `transform`, `save` for a class that defines the three methods below."""
 
     standardises = True  # feature vectors are scaled to mean 0 and standard deviation 1 before anything else
@@ -125,6 +135,7 @@ class EstimatorMixin:
             self.network_ = self._fit(bench).eval()
         c = bench.assignments(self.network_)
         self.labels_, self.confidence_ = c.argmax(axis=1), c.max(axis=1)
+        self._n_features_out = bench.width(self.network_)
         self.policy_, self.stages_ = augment.spec(bench.policy), bench.stages
         return self
 
@@ -183,18 +194,19 @@ class EstimatorMixin:
 
     def _read(self, X: Any, reset: bool) -> Images:
         """X as Images, checked; vectors by scikit-learn's own rules."""
-        if isinstance(X, Images):
-            return X
         if isinstance(X, str | Path):
-            return data.load(X, image_size=self._image_size(reset))
-        if isinstance(X, np.ndarray | Tensor) and X.ndim > 2:
-            return data.from_array(X)
+            asked = {"image_size": getattr(self, "image_size", None)}
+            return data.load(X, **(asked if reset else self.wants()))
+        if isinstance(X, Images) or (isinstance(X, np.ndarray | Tensor) and X.ndim > 2):
+            return data.load(X)
         X = X.detach().cpu().numpy() if isinstance(X, Tensor) else X
-        return data.from_array(validate_data(self, X, reset=reset, dtype=[np.float64, np.float32]))
+        return data.load(validate_data(self, X, reset=reset, dtype=[np.float64, np.float32]))
 
-    def _image_size(self, reset: bool) -> int | None:
-        """The size at which files are decoded: as asked for, or as the model was trained."""
-        return getattr(self, "image_size", None) if reset else max(self.input_shape_[-2:])
+    def wants(self) -> dict[str, int]:
+        """How files are to be decoded for this fitted model: options for `data.load`."""
+        if len(self.input_shape_) == 1:
+            return {}
+        return {"image_size": max(self.input_shape_[-2:]), "channels": self.input_shape_[0]}
 
     def _shape(self, images: Images) -> tuple[int, ...]:
         side = getattr(self, "image_size", None)
@@ -280,16 +292,6 @@ def _plain(value: Any) -> Any:
     return {"object": type(value).__qualname__}
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write, flush to disk, rename: a reader sees the old file or the whole new one."""
-    partial = path.with_name(path.name + ".partial")
-    with open(partial, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(partial, path)
-
-
 def read_model(folder: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """The checked contents of model.json and the tensors of model.safetensors."""
     folder = Path(folder)
@@ -343,7 +345,8 @@ def restore(cls: type, folder: str | Path, given: dict[str, Any], meta: dict[str
         network.load_state_dict(state, strict=True, assign=True)
     except (RuntimeError, InputError, TypeError, ValueError) as error:
         raise RunError(f"{folder} is damaged or of another kind: {str(error).splitlines()[0]}") from None
-    estimator.network_ = network.to(find_device(getattr(estimator, "device", "cpu"))).eval()
+    device = find_device(getattr(estimator, "device", "cpu"))
+    estimator.network_ = placed(network, estimator.input_shape_, device).eval()
     if len(estimator.input_shape_) == 1:
         estimator.n_features_in_ = estimator.input_shape_[0]
     return estimator

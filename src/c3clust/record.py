@@ -23,6 +23,7 @@ from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from c3clust.errors import RunError
+from c3clust.files import write_atomically
 
 __all__ = ["RunRecord", "versions"]
 
@@ -61,7 +62,7 @@ class RunRecord:
 
     def write(self, path: Path) -> None:
         """Write as JSON; NaN and infinity are refused, so that every reader can read it."""
-        path.write_text(json.dumps(asdict(self), indent=1, allow_nan=False) + "\n", encoding="utf-8")
+        write_atomically(path, (json.dumps(asdict(self), indent=1, allow_nan=False) + "\n").encode())
 
     @classmethod
     def read(cls, path: Path) -> "RunRecord":

@@ -21,6 +21,7 @@ from c3clust.data.fingerprint import fingerprint
 from c3clust.data.images import ArrayLike, Images
 from c3clust.data.places import Described, find, require, searched
 from c3clust.data.source import Claim, Known, Options
+from c3clust.data.stream import Stream
 from c3clust.errors import DataError, InputError, suggest
 
 __all__ = ["ArrayLike", "Described", "Images", "batches", "describe", "fingerprint", "load", "names"]
@@ -88,12 +89,14 @@ def load(
     _check(options)
     if isinstance(place, Images):
         return place
+    if isinstance(place, str) and not place:
+        raise InputError(f"The place is empty: give a path or one of {', '.join(names())}.")
     if not isinstance(place, str | PathLike):
         from c3clust.data.arrays import from_array
 
         return from_array(place)
     named = _load_name(place, options, Path(root) if root else None) if isinstance(place, str) else None
-    return named or _load_path(Path(place), options)
+    return _load_path(Path(place), options) if named is None else named
 
 
 def _load_name(name: str, options: Options, root: Path | None) -> Images | None:
@@ -120,7 +123,7 @@ def _load_path(path: Path, options: Options) -> Images:
         raise DataError(f"{path} is neither a path that exists nor a known data set. {suggest(str(path), names())}")
     claims = [(source.claims(path), source) for source in _sources()]
     claim, source = max(claims, key=lambda pair: pair[0])
-    if claim is Claim.NO:
+    if claim < Claim.KIND:
         raise DataError(
             f"{path} is of no kind that can be read: give a folder of images, a .tar, .tar.gz or .zip of images, "
             "a .npy or .npz file, or a .csv or .parquet table."
@@ -135,7 +138,8 @@ def _first_thousands(whole: Images, thousands: int, name: str) -> Images:
         raise DataError(f"{name} asks for {n:,} images and {whole.place} holds {len(whole):,}. Ask for fewer.")
     chosen = np.sort(np.random.default_rng(0).permutation(len(whole))[:n])
     y = None if whole.y is None else whole.y[chosen]
-    return replace(whole, x=whole.x[chosen], names=[whole.names[i] for i in chosen], y=y)
+    x = whole.x.subset(chosen) if isinstance(whole.x, Stream) else whole.x[chosen]
+    return replace(whole, x=x, names=[whole.names[i] for i in chosen], y=y)
 
 
 def _check(options: Options) -> None:

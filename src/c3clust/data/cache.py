@@ -21,7 +21,7 @@ from c3clust.data.decode import decoder
 from c3clust.data.spans import Span
 from c3clust.errors import DataError
 
-__all__ = ["Entry"]
+__all__ = ["Entry", "stamp"]
 
 FORMAT = 1
 BLOCK = 256
@@ -35,12 +35,13 @@ class Entry:
     info: Path
 
     @classmethod
-    def of(cls, folder: Path, spans: Sequence[Span], names: Sequence[str], settings: dict[str, Any]) -> "Entry":
+    def of(
+        cls, folder: Path, spans: Sequence[Span], names: Sequence[str], stamps: Sequence[str], settings: dict[str, Any]
+    ) -> "Entry":
         """The entry's files, whether they are there or not."""
-        key = hashlib.sha256(json.dumps([FORMAT, decoder(), settings]).encode())
-        changed = {path: _changed(path) for path in {span.path for span in spans}}
+        key = hashlib.sha256(json.dumps([FORMAT, decoder(), settings, list(stamps)]).encode())
         for span, name in zip(spans, names, strict=True):
-            key.update(f"{name}\0{span.offset}\0{span.size}\0{changed[span.path]}\0".encode("utf-8", "surrogatepass"))
+            key.update(f"{name}\0{span.offset}\0{span.size}\0".encode("utf-8", "surrogatepass"))
         stem = key.hexdigest()[:32]
         return cls(folder / f"{stem}.npy", folder / f"{stem}.json")
 
@@ -90,7 +91,8 @@ def _copy(raw: Path, target: Path, shape: tuple[int, int, int, int]) -> None:
     x.flush()
 
 
-def _changed(path: str) -> str:
+def stamp(path: str) -> str:
+    """A file's size and time of change."""
     try:
         status = os.stat(path)
     except OSError:

@@ -13,7 +13,7 @@ from c3clust.data.source import Claim, Options
 from c3clust.data.spans import Span
 from c3clust.errors import DataError, InputError
 
-__all__ = ["claims", "folder_labels", "list_files", "read"]
+__all__ = ["claims", "folder_labels", "has_images", "list_files", "read"]
 
 
 def claims(path: Path) -> Claim:
@@ -33,7 +33,13 @@ def read(path: Path, options: Options, name: str | None = None) -> Images:
 def list_files(path: Path) -> tuple[list[str], list[Span]]:
     """Names relative to `path` and places of all images below it, sorted by name."""
     found = sorted(_walk(path))
-    return [name for name, _ in found], [Span(str(path / name), size) for name, size in found]
+    base = path.absolute()  # worker processes may have started in another folder
+    return [name for name, _ in found], [Span(str(base / name), size) for name, size in found]
+
+
+def has_images(path: Path) -> bool:
+    """Whether any image lies below `path`; looks no further than the first."""
+    return next(_walk(path), None) is not None
 
 
 def folder_labels(names: Sequence[str], place: str) -> tuple[np.ndarray, list[str]]:

@@ -13,7 +13,6 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -21,12 +20,12 @@ from c3clust.data import cache
 from c3clust.data.decode import decode, longest_side
 from c3clust.data.images import ArrayLike, Images
 from c3clust.data.source import Options
-from c3clust.data.spans import Span, Unreadable, read_span
+from c3clust.data.spans import Span, Spool, Unreadable, read_span
 from c3clust.data.stream import Stream
 from c3clust.data.workers import map_chunks
 from c3clust.errors import DataError
 
-__all__ = ["DEFAULT_SIZE", "Encoded", "available_memory", "to_images"]
+__all__ = ["DEFAULT_SIZE", "Encoded", "available_memory", "to_images", "unique"]
 
 DEFAULT_SIZE = 64
 FIRST = 32  # files that are measured before worker processes are started
@@ -34,14 +33,18 @@ FIRST = 32  # files that are measured before worker processes are started
 
 @dataclass(frozen=True)
 class Encoded:
-    """Images still in their files. `keep` holds what must live as long as the spans, such as a spool."""
+    """Images still in their files.
+
+    spool: the temporary file that some spans lie in; origin: the files it was made from.
+    """
 
     spans: Sequence[Span]
     names: Sequence[str]
     place: str
     y: np.ndarray | None = None
     classes: Sequence[str] | None = None
-    keep: Any = None
+    spool: Spool | None = None
+    origin: Sequence[Path] = ()
 
 
 @dataclass(frozen=True)
@@ -144,14 +147,14 @@ def _streamed(encoded: Encoded, size: int, options: Options, memory: int) -> tup
     good = [i for i, reason in enumerate(reasons) if not reason]
     spans, names = [encoded.spans[i] for i in good], [encoded.names[i] for i in good]
     stream = Stream(spans, names, _channels(grey, options), size, workers=options.workers, memory=memory)
-    stream.keep = encoded.keep
+    stream.spool = encoded.spool
     return stream, reasons
 
 
 def _through_cache(encoded: Encoded, size: int, options: Options) -> tuple[np.ndarray, list[str]]:
     assert options.cache is not None
     settings = {"size": size, "channels": options.channels}
-    entry = cache.Entry.of(options.cache, encoded.spans, encoded.names, settings)
+    entry = cache.Entry.of(options.cache, encoded.spans, encoded.names, _stamps(encoded), settings)
     found = entry.load()
     if found is None:
         entry.store(((c.pixels, c.reasons, c.grey) for c in _chunks(encoded.spans, size, options)), options.channels)
@@ -159,6 +162,13 @@ def _through_cache(encoded: Encoded, size: int, options: Options) -> tuple[np.nd
     if found is None:
         raise DataError(f"The cache {options.cache} cannot be read back. Delete the folder or choose another.")
     return found
+
+
+def _stamps(encoded: Encoded) -> list[str]:
+    """What shows that a file changed, for every file that the images come from. A spool is new each time."""
+    spooled = encoded.spool.path if encoded.spool else None
+    paths = {span.path for span in encoded.spans} - {spooled}
+    return [cache.stamp(path) for path in (*map(str, encoded.origin), *sorted(paths))]
 
 
 def _chunks(spans: Sequence[Span], size: int, options: Options) -> Iterator[Decoded]:
@@ -200,3 +210,17 @@ def _check_bad(encoded: Encoded, reasons: Sequence[str], max_bad: float) -> None
             f"{encoded.place} has {len(bad):,} unreadable files of {len(reasons):,}, more than the share "
             f"max_bad={max_bad:g} ({first}). Remove them, or allow more with a larger max_bad."
         )
+
+
+def unique(names: Sequence[str]) -> list[str]:
+    """The names, with #2, #3 … behind those that came before.
+
+    >>> unique(["a", "b", "a"])
+    ['a', 'b', 'a#2']
+    """
+    seen: dict[str, int] = {}
+    result = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        result.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
+    return result

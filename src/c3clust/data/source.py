@@ -7,6 +7,7 @@
 A new source is one new file with these; nothing else is edited.
 """
 
+import logging
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -14,15 +15,18 @@ from typing import Literal, Protocol
 
 from c3clust.data.images import Images
 
-__all__ = ["Claim", "Known", "Options", "Source"]
+__all__ = ["Claim", "Known", "Options", "Source", "note_count"]
+
+log = logging.getLogger("c3clust")
 
 
 class Claim(IntEnum):
     """How surely a source takes a path for its own; the surest source reads it."""
 
     NO = 0
-    KIND = 1  # any folder of images, any archive
-    LAYOUT = 2  # the layout of one public data set
+    NAMED = 1  # holds a set of this source, but only if it is asked for by name
+    KIND = 2  # any folder of images, any archive
+    LAYOUT = 3  # the layout of one public data set
 
 
 @dataclass(frozen=True)
@@ -65,3 +69,11 @@ class Source(Protocol):
 
     @staticmethod
     def read(path: Path, options: Options, name: str | None = None) -> Images: ...
+
+
+def note_count(place: str, title: str, n: int, official: int) -> None:
+    """Say that a set in an official layout is not the official set. It is read all the same, as a subset."""
+    if n != official:
+        log.warning(
+            "%s holds %s images; the official %s has %s. It is read as it is.", place, f"{n:,}", title, f"{official:,}"
+        )

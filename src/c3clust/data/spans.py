@@ -3,11 +3,13 @@
 Spans are plain values: worker processes and threads read them independently, each opening the file for itself.
 """
 
+import contextlib
 import os
 import tempfile
+import weakref
 import zlib
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import Any
 
 __all__ = ["MAX_FILE", "Span", "Spool", "Unreadable", "read_span"]
 
@@ -50,12 +52,11 @@ def read_span(span: Span) -> bytes:
 
 def _inflate(raw: bytes, size: int) -> bytes:
     """Undo deflate, and stop at the size that the archive declares: a bomb cannot unfold further."""
-    engine = zlib.decompressobj(-15)
     try:
-        data = engine.decompress(raw, size)
+        data = zlib.decompressobj(-15).decompress(raw, size + 1)
     except zlib.error as error:
         raise Unreadable(f"damaged in the archive ({error})") from error
-    if len(data) != size or engine.unconsumed_tail.strip(b"\0"):
+    if len(data) != size:
         raise Unreadable("its size differs from what the archive declares")
     return data
 
@@ -64,22 +65,22 @@ class Spool:
     """One temporary file that takes in images which cannot be read in place. Deleted with its last user."""
 
     def __init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="c3clust-", ignore_cleanup_errors=True)
-        self.path = os.path.join(self._folder.name, "images.bin")
-        self._file: BinaryIO | None = open(self.path, "wb")  # noqa: SIM115 - closed by close()
-        self._end = 0
+        self._file = tempfile.NamedTemporaryFile(prefix="c3clust-", suffix=".images", delete=False)  # noqa: SIM115
+        self.path = self._file.name
+        self._delete = weakref.finalize(self, _close_and_delete, self._file)
 
     def add(self, data: bytes) -> Span:
         """Append one image."""
-        if self._file is None:
-            raise RuntimeError("the spool is closed")
-        span = Span(self.path, len(data), self._end)
+        span = Span(self.path, len(data), self._file.tell())
         self._file.write(data)
-        self._end += len(data)
         return span
 
     def close(self) -> None:
         """No more images: from now on they are read."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        self._file.close()
+
+
+def _close_and_delete(file: Any) -> None:
+    file.close()
+    with contextlib.suppress(OSError):
+        os.unlink(file.name)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from c3clust.data.decode import decode
-from c3clust.data.spans import Span, Unreadable, read_span
+from c3clust.data.spans import Span, Spool, Unreadable, read_span
 from c3clust.data.workers import worker_count
 from c3clust.errors import DataError
 
@@ -41,7 +41,7 @@ class Stream:
         self.spans, self.names = spans, names
         self.shape = (len(spans), channels, size, size)
         self.dtype = np.dtype(np.uint8)
-        self.keep: Any = None
+        self.spool: Spool | None = None  # kept alive, if the images lie in one
         self._workers = worker_count(workers)
         self._memory = memory
 
@@ -60,11 +60,22 @@ class Stream:
     def __repr__(self) -> str:
         return f"Stream(shape={self.shape}, dtype=uint8)"
 
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy in another process reads the spool, and the original keeps it alive."""
+        return {**self.__dict__, "spool": None}
+
     def __getitem__(self, index: Any) -> np.ndarray:
         """One image [C, S, S] for an integer, several [k, C, S, S] for a slice, a mask or an array of positions."""
         chosen = np.arange(len(self))[index]
         pixels = next(self.prefetch([np.atleast_1d(chosen)]))
         return pixels if chosen.ndim else pixels[0]
+
+    def subset(self, index: np.ndarray) -> "Stream":
+        """The images at these positions, still undecoded."""
+        spans, names = [self.spans[i] for i in index], [self.names[i] for i in index]
+        part = Stream(spans, names, self.shape[1], self.shape[2], workers=self._workers, memory=self._memory)
+        part.spool = self.spool
+        return part
 
     def prefetch(self, batches: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
         """The images of each batch of positions, in order, with the next ones being decoded meanwhile."""

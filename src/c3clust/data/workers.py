@@ -1,6 +1,7 @@
 """Run one function over chunks of many small items, in worker processes when that pays."""
 
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
@@ -11,7 +12,7 @@ __all__ = ["map_chunks", "worker_count"]
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-FEW = 200  # below this many items, starting processes costs more than it saves
+PAYS = 4.0  # seconds of work below which starting processes costs more than it saves
 CHUNK = 64
 
 
@@ -27,13 +28,19 @@ def map_chunks(
 ) -> Iterator[Result]:
     """function(chunk) for consecutive chunks of items, in order, with at most two results waiting per worker.
 
-    joblib's processes need no `if __name__ == "__main__"` in the user's script.
+    The first chunk is done here, and its time tells whether processes pay for the rest. joblib's processes need no
+    `if __name__ == "__main__"` in the user's script.
     """
     chunks = [items[i : i + CHUNK] for i in range(0, len(items), CHUNK)]
-    count = min(worker_count(workers), len(chunks))
-    if count <= 1 or len(items) < FEW:
-        return map(function, chunks)
-    return _in_processes(function, chunks, count)
+    start = time.perf_counter()
+    first = [function(chunk) for chunk in chunks[:1]]
+    expected = (time.perf_counter() - start) * len(chunks[1:])
+    yield from first
+    count = min(worker_count(workers), len(chunks[1:]))
+    if count <= 1 or expected < PAYS:
+        yield from map(function, chunks[1:])
+    else:
+        yield from _in_processes(function, chunks[1:], count)
 
 
 def _in_processes(

@@ -1,6 +1,7 @@
 """The methods, one file each. The folder is the list: a new file is seen by the command line, the tests, the tables."""
 
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 from c3clust.errors import InputError, suggest
 from c3clust.estimator import read_model, restore
 
-__all__ = ["load", "load_model", "names"]
+__all__ = ["load", "load_model", "names", "parameters", "title"]
 
 
 def names() -> list[str]:
@@ -30,6 +31,16 @@ def load(name: str) -> Any:
         raise InputError(f"method {name!r} is unknown. {suggest(name, names())}")
     module = import_module(f"{__name__}.{name}")
     return getattr(module, module.__all__[0])
+
+
+def parameters(name: str) -> list[str]:
+    """The names of a method's parameters."""
+    return list(signature(load(name)).parameters)
+
+
+def title(name: str) -> str:
+    """What a method is: the first line of its file."""
+    return (import_module(f"{__name__}.{name}").__doc__ or "").strip().splitlines()[0]
 
 
 def load_model(folder: str | Path, **given: Any) -> Any:

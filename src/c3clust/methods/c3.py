@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, final
 
 import torch
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
@@ -99,7 +99,7 @@ class C3Objective:
 
 
 @final
-class C3(EstimatorMixin, ClusterMixin, BaseEstimator):
+class C3(EstimatorMixin, BaseEstimator):
     """Cluster images (or feature vectors) with C3: contrastive clustering, then cross-instance guidance.
 
     Parameters
@@ -213,9 +213,9 @@ class C3(EstimatorMixin, ClusterMixin, BaseEstimator):
         checks.number("gamma", self.gamma, 0, why="it is the sharpness of weights. A usual value is 0.1.")
         checks.choice("head", self.head, ("follow", "frozen"))
         checks.choice("readout", self.readout, ("head", "z"))
-        self._stage_1()._check_params()
         check_stage(self.cc_epochs, self.cc_batch_size, self.cc_lr, self.cc_schedule, prefix="cc_")
         check_stage(self.epochs, self.batch_size, self.lr, self.schedule)
+        self._stage_1()._check_params()
 
     def _stage_1(self) -> CC:
         shared = ("backbone", "stem", "image_size", "augment", "projection_dim", "tau_i", "tau_c")

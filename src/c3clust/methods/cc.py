@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, final
 
 import torch
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import BaseEstimator
 from torch import Tensor, nn
 
 from c3clust import checks, dist
@@ -75,7 +75,7 @@ class CCObjective:
 
 
 @final
-class CC(EstimatorMixin, ClusterMixin, BaseEstimator):
+class CC(EstimatorMixin, BaseEstimator):
     """Cluster images (or feature vectors) with contrastive clustering.
 
     Parameters

@@ -7,7 +7,7 @@ from typing import Any, final
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import BaseEstimator
 from sklearn.cluster import KMeans as SklearnKMeans
 
 from c3clust import augment, checks
@@ -19,7 +19,7 @@ __all__ = ["KMeans"]
 
 
 @final
-class KMeans(EstimatorMixin, ClusterMixin, BaseEstimator):
+class KMeans(EstimatorMixin, BaseEstimator):
     """Cluster raw pixels or features with k-means: the first baseline.
 
     Parameters

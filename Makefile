@@ -1,0 +1,41 @@
+# `make demo` and `make test` do all the set-up themselves; nothing is done twice.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help setup demo test test-slow check bench clean
+
+help:  ## Show this help
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
+
+setup: $(READY)  ## Create .venv and install c3clust with pinned dependencies
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "c3clust needs Python 3.11 or newer")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet -e '.[dev]'
+	touch $@
+
+demo: setup  ## Cluster scikit-learn's digits and compare k-means, CC and C3
+	$(BIN)/c3clust demo
+
+test: setup  ## Run the tests
+	$(BIN)/python -m pytest -q
+
+test-slow: setup  ## Run the slow tests too
+	$(BIN)/python -m pytest -q -m ""
+
+check: setup  ## Format, lint, types, tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q
+
+bench: setup  ## Run the speed benchmarks
+	$(BIN)/python -m benchmarks
+
+clean:  ## Remove the environment and caches
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache dist build

@@ -1,0 +1,317 @@
+"""The command line: a thin door. Parse, call, print.
+
+A mistake of the user is one sentence on standard error and exit code 2; results go to standard output.
+"""
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from c3clust import __version__, data, dist, methods, metrics, recipes, report, runs
+from c3clust.assignments import Assignments, read_labels
+from c3clust.errors import C3ClustError, InputError, suggest
+from c3clust.record import RunRecord
+from c3clust.report import edits, export
+from c3clust.settings import parse_settings
+
+__all__ = ["main"]
+
+app = typer.Typer(
+    help="Cluster images without labels.", no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich"
+)
+out_console, err_console = Console(), Console(stderr=True)
+
+Clusters = Annotated[int | None, typer.Option("-k", "--clusters", help="How many clusters.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON, nothing else.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+Run = Annotated[Path, typer.Argument(help="The folder of a finished run.", show_default=False)]
+Seed = Annotated[int, typer.Option("--seed", help="Same seed, same clusters.", min=0)]
+Device = Annotated[str | None, typer.Option("--device", help="auto, cpu, cuda, cuda:1, mps.", show_default="auto")]
+MaxBad = Annotated[float, typer.Option("--max-bad", help="Share of unreadable files that stops the run.")]
+
+
+@app.command()
+def fit(
+    source: Annotated[str | None, typer.Argument(help="A folder, archive, array file, or data set by name.")] = None,
+    clusters: Clusters = None,
+    *,
+    out: Annotated[Path, typer.Option("-o", "--out", help="The folder of the new run.")],
+    method: Annotated[str | None, typer.Option("--method", help="See: c3clust list methods.", show_default="c3")] = None,
+    seed: Seed = 0,
+    recipe: Annotated[str | None, typer.Option("--recipe", help="See: c3clust list recipes.")] = None,
+    settings: Annotated[list[str] | None, typer.Option("--set", help="A parameter, name=value; repeatable.")] = None,
+    labels: Annotated[str | None, typer.Option("--labels", help="'folders': sub-folders are classes, for scores.")] = None,
+    device: Device = None,
+    max_bad: MaxBad = 0.05,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Cluster SOURCE and write a run folder.
+
+    Examples:
+
+      c3clust fit photos/ -k 8 -o runs/photos
+
+      c3clust fit digits -k 10 -o runs/digits --seed 1 --set zeta=0.7
+
+      c3clust fit --recipe c3-cifar10 -o runs/cifar10
+    """
+    chosen = recipes.load(recipe) if recipe else {}
+    source, method = source or chosen.get("data"), method or chosen.get("method", "c3")
+    clusters = clusters or chosen.get("n_clusters")
+    if source is None:
+        raise InputError("No source was given: name a folder of images, or a data set (see: c3clust list data).")
+    if clusters is None:
+        raise InputError("The number of clusters was not given: say how many with -k.")
+    base = chosen.get("params", {}) if chosen.get("method") == method else {}
+    params = {**parse_settings(method, settings or [], base), "n_clusters": clusters}
+    if device:
+        params["device"] = device
+    dist.join()
+    verbose = not (quiet or as_json) and dist.rank() == 0
+    if "verbose" in methods.parameters(method):
+        params["verbose"] = verbose
+    if dist.rank() == 0:
+        runs.prepare_folder(out)
+    images = data.load(source, labels=labels, image_size=params.get("image_size"), max_bad=max_bad)  # type: ignore[arg-type]
+    if verbose:
+        err_console.print(f"{len(images):,} samples of {source}, {clusters} clusters, method {method}", highlight=False)
+    _, record = runs.fit(images, out, method, params, seed, shlex.join(["c3clust", *sys.argv[1:]]))
+    if as_json and dist.rank() == 0:
+        print(json.dumps({"run": str(out), "scores": record.scores, "seconds": record.seconds}))
+    elif verbose:
+        _summary(out, record)
+    if dist.world_size() > 1:
+        dist.leave()
+
+
+@app.command()
+def predict(
+    run: Run,
+    source: Annotated[str, typer.Argument(help="A folder, archive, array file, or data set by name.")],
+    out: Annotated[Path | None, typer.Option("-o", "--out", help="A CSV file.", show_default="the screen")] = None,
+    device: Device = None,
+    max_bad: MaxBad = 0.05,
+) -> None:
+    """Sort new images into the clusters of a run: name, cluster, confidence as CSV.
+
+    Example:  c3clust predict runs/photos tomorrow/ -o tomorrow.csv
+    """
+    estimator = methods.load_model(run, **({"device": device} if device else {}))
+    images = data.load(source, max_bad=max_bad, **estimator.wants())
+    edited = edits.Edits.read(run, estimator.n_clusters)
+    c = estimator.predict_proba(images)
+    labels, _ = edited.apply(c.argmax(axis=1))
+    sure = edited.apply_proba(c)[range(len(labels)), labels]
+    found = Assignments(images.names, labels, sure)
+    if out is None:
+        sys.stdout.write(found.csv())
+    else:
+        found.write(out)
+    for name, reason in images.skipped:
+        err_console.print(f"skipped {name}: {reason}", markup=False, highlight=False)
+
+
+@app.command()
+def evaluate(
+    run: Run,
+    labels: Annotated[Path | None, typer.Option("--labels", help="CSV with the columns name and label.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare a run's clusters with true labels: ACC, NMI, ARI.
+
+    Example:  c3clust evaluate runs/digits --json
+    """
+    record, found = RunRecord.read(run / "record.json"), Assignments.read(run)
+    path = labels or run / "labels.csv"
+    if labels is None and not path.exists():
+        raise InputError(f"{run} has no true labels: give a CSV file with the columns name and label as --labels FILE.")
+    clusters, _ = edits.Edits.read(run, record.n_clusters).apply(found.clusters)
+    scores = metrics.scores(read_labels(path, found.names), clusters)
+    if as_json:
+        print(json.dumps(scores))
+    else:
+        _scores_table([(record.method, scores)])
+
+
+@app.command("report")
+def report_(run: Run) -> None:
+    """Write the report page of a run again, for example after clusters were named.
+
+    Example:  c3clust report runs/photos
+    """
+    out_console.print(f"Report: {report.render(run)}", highlight=False)
+
+
+@app.command("export")
+def export_(
+    run: Run,
+    to: Annotated[Path, typer.Option("--to", help="A new folder, which gets one folder a cluster.")],
+    min_confidence: Annotated[float, typer.Option("--min-confidence", help="Less sure images go to unsure/.")] = 0.0,
+    link: Annotated[bool, typer.Option("--link", help="Link to the originals instead of copying them.")] = False,
+    source: Annotated[str | None, typer.Option("--source", help="Where the images are now, if they moved.")] = None,
+) -> None:
+    """Copy the images of a run into one folder a cluster. The originals stay as they are.
+
+    Example:  c3clust export runs/photos --to sorted/ --min-confidence 0.8
+    """
+    place = source or RunRecord.read(run / "record.json").data.get("place", "")
+    names = Assignments.read(run).names
+    if Path(place).is_dir() and all((Path(place) / name).is_file() for name in names):
+        done = export.export(run, to, files=[Path(place) / n for n in names], min_confidence=min_confidence, link=link)
+    else:
+        images = data.load(place)
+        if list(images.names) != list(names):
+            raise InputError(f"{place!r} does not hold the images of this run: name the place with --source.")
+        done = export.export(run, to, x=images.x, min_confidence=min_confidence)
+    out_console.print(f"{done.n:,} images in {len(done.folders)} folders of {to}", highlight=False)
+
+
+@app.command()
+def label(
+    run: Run, names: Annotated[list[str], typer.Argument(help='Cluster numbers and names, as 3="cats" 5="dogs".')]
+) -> None:
+    """Name clusters. Predictions, report and export use the names; nothing is trained again.
+
+    Example:  c3clust label runs/photos 3="cats" 5="dogs"
+    """
+    given = [text.partition("=") for text in names]
+    for number, equals, _ in given:
+        if not equals or not number.strip().isdecimal():
+            raise InputError(f"{number + equals!r} is not number=name, for example 3=cats.")
+    _edited(run, edits.label(run, {int(number): name for number, _, name in given}))
+
+
+@app.command()
+def merge(run: Run, clusters: Annotated[list[int], typer.Argument(help="Numbers of clusters that are one.")]) -> None:
+    """Make one cluster of several; it keeps the first number. Nothing is trained again.
+
+    Example:  c3clust merge runs/photos 3 5
+    """
+    _edited(run, edits.merge(run, clusters))
+
+
+@app.command()
+def undo(run: Run) -> None:
+    """Take back the last label or merge.
+
+    Example:  c3clust undo runs/photos
+    """
+    _edited(run, edits.undo(run))
+
+
+def _edited(run: Path, now: edits.Edits) -> None:
+    """Say which clusters there are now, and bring the page up to date."""
+    _, called = now.apply([])
+    for number, name in called.items():
+        out_console.print(f"{number}: {name}", markup=False, highlight=False)
+    if (run / "view.npz").exists():
+        report.render(run)
+
+
+@app.command("list")
+def list_(what: Annotated[str, typer.Argument(help="methods, data or recipes")]) -> None:
+    """Say which methods, data sets or recipes there are.
+
+    Example:  c3clust list data
+    """
+    listings = {"methods": _list_methods, "data": _list_data, "recipes": _list_recipes}
+    if what not in listings:
+        raise InputError(f"{what!r} cannot be listed. {suggest(what, listings)}")
+    listings[what]()
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option("-o", "--out", help="The folder of the new run.")] = Path("runs/demo"),
+    seed: Seed = 0,
+) -> None:
+    """Cluster scikit-learn's 1,797 handwritten digits, and compare k-means, CC and C3."""
+    folder, i = out, 2
+    while folder.exists():
+        folder, i = out.with_name(f"{out.name}-{i}"), i + 1
+    images = data.load("digits")
+    err_console.print("1,797 handwritten digits of 8 x 8 pixels, 10 clusters, no labels used.", highlight=False)
+    baseline = methods.load("kmeans")(n_clusters=10, random_state=seed).fit(images)
+    _, record = runs.fit(images, folder, "c3", {"n_clusters": 10, "verbose": True}, seed, f"c3clust demo --seed {seed}")
+    assert images.y is not None
+    rows = [("k-means on pixels", metrics.scores(images.y, baseline.labels_))]
+    _scores_table([*rows, *_stage_scores(record)])
+    out_console.print(f"1,797 images in 10 clusters, {record.seconds:.0f} s", highlight=False)
+    out_console.print(f"Run folder: {folder}", highlight=False)
+    out_console.print(f"Report:     {folder / 'report.html'}", highlight=False)
+
+
+def _stage_scores(record: RunRecord) -> list[tuple[str, dict[str, float]]]:
+    """The scores after each stage; the last stage's are the run's own."""
+    earlier = [(f"after {s['name'].upper()}", s["scores"]) for s in record.stages if "scores" in s]
+    return [*earlier, (record.method, record.scores)] if record.scores else []
+
+
+def _summary(out: Path, record: RunRecord) -> None:
+    if record.scores:
+        _scores_table(_stage_scores(record))
+    bad = record.data["skipped"]
+    if bad:
+        out_console.print(f"{len(bad)} unreadable files were skipped, the first: {bad[0][0]} ({bad[0][1]})", markup=False)
+    out_console.print(f"{record.data['n']:,} images in {record.n_clusters} clusters, {record.seconds:.0f} s", highlight=False)
+    out_console.print(f"Run folder: {out}", highlight=False)
+    out_console.print(f"Report:     {out / 'report.html'}", highlight=False)
+
+
+def _scores_table(rows: list[tuple[str, dict[str, float]]]) -> None:
+    table = Table("", "ACC", "NMI", "ARI")
+    for name, scores in rows:
+        table.add_row(name, *(f"{scores[key]:.3f}" for key in ("acc", "nmi", "ari")))
+    out_console.print(table)
+
+
+def _list_methods() -> None:
+    for name in methods.names():
+        out_console.print(f"{name:12} {methods.title(name)}", markup=False, highlight=False)
+
+
+def _list_recipes() -> None:
+    for name in recipes.names():
+        recipe = recipes.load(name)
+        out_console.print(f"{name:24} {recipe['method']} on {recipe['data']}, {recipe['n_clusters']} clusters", highlight=False)
+
+
+def _list_data() -> None:
+    for entry in data.describe():
+        out_console.print(f"[bold]{entry.name}[/bold]: {entry.what}", highlight=False)
+        out_console.print(f"  {entry.found or 'not found'}", markup=False, highlight=False)
+        if not entry.found:
+            out_console.print(f"  looked in {', '.join(entry.looks_in)}", markup=False, highlight=False)
+            out_console.print(f"  get it: {entry.fetch or entry.address}", markup=False, highlight=False)
+
+
+def _version(show: bool) -> None:
+    if show:
+        print(f"c3clust {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    """The entry point: our own errors become one sentence and exit code 2."""
+    try:
+        app()
+    except KeyboardInterrupt:
+        print("c3clust: stopped.", file=sys.stderr)
+        sys.exit(130)
+    except (C3ClustError, OSError) as error:
+        print(f"c3clust: {' '.join(str(error).split())}", file=sys.stderr)
+        sys.exit(2)

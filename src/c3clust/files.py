@@ -1,0 +1,20 @@
+"""Writing files so that a reader sees the old one or the whole new one, never a part."""
+
+import os
+from pathlib import Path
+
+__all__ = ["write_atomically"]
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write beside, flush to disk, rename. Nothing is left behind if writing fails."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        with open(partial, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise

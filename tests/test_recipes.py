@@ -1,0 +1,80 @@
+"""The recipes of the paper hold the paper's values, field by field."""
+
+import tomllib
+from importlib.resources import files
+
+import pytest
+
+from c3clust import data
+
+RECIPES = {
+    file.name.removesuffix(".toml"): tomllib.loads(file.read_text())
+    for file in (files("c3clust") / "recipes").iterdir()
+    if file.name.endswith(".toml")
+}
+
+# name: data, clusters, zeta, strength of the colour jitter, probability of blur
+PAPER = {
+    "c3-cifar10": ("cifar10", 10, 0.6, 0.5, 0.0),
+    "c3-cifar100": ("cifar100", 20, 0.6, 0.5, 0.0),
+    "c3-imagenet10": ("imagenet-10", 10, 0.6, 1.0, 0.5),
+    "c3-imagenet-dogs": ("imagenet-dogs", 15, 0.6, 1.0, 0.5),
+    "c3-tiny-imagenet": ("tiny-imagenet", 200, 0.95, 0.5, 0.0),
+}
+NATIVE = {"c3-cifar10-32px": 32, "c3-cifar100-32px": 32, "c3-tiny-imagenet-64px": 64}
+CPU = {"c3-digits": "digits", "c3-mnist-10k": "mnist", "c3-fashion-10k": "fashion", "c3-cifar10-cpu": "cifar10"}
+
+
+def expected(name: str) -> dict:
+    place, n_clusters, zeta, jitter, blur = PAPER[name]
+    params = {
+        "backbone": "resnet34",
+        "stem": "imagenet",
+        "image_size": 224,
+        "projection_dim": 128,
+        "augment": {"policy": "photo", "jitter": jitter, "blur": blur},
+        "cc_epochs": 1000,
+        "cc_batch_size": 256,
+        "cc_lr": 3e-4,
+        "cc_schedule": "constant",
+        "tau_i": 0.5,
+        "tau_c": 1.0,
+        "epochs": 20,
+        "batch_size": 128,
+        "lr": 1e-5,
+        "schedule": "constant",
+        "zeta": zeta,
+        "gamma": 0.1,
+        "head": "frozen",
+    }
+    return {"method": "c3", "data": place, "n_clusters": n_clusters, "params": params}
+
+
+def test_all_recipes_are_known():
+    assert set(RECIPES) == {*PAPER, *NATIVE, *CPU}
+
+
+@pytest.mark.parametrize("name", PAPER)
+def test_a_paper_recipe_is_the_papers_and_nothing_more(name):
+    assert RECIPES[name] == expected(name)
+
+
+@pytest.mark.parametrize(("name", "size"), NATIVE.items())
+def test_a_native_recipe_differs_in_size_and_stem_only(name, size):
+    wanted = expected(name.rsplit("-", 1)[0])
+    wanted["params"] |= {"image_size": size, "stem": "small"}
+    assert RECIPES[name] == wanted
+
+
+@pytest.mark.parametrize(("name", "place"), CPU.items())
+def test_a_cpu_recipe_is_small(name, place):
+    recipe = RECIPES[name]
+    assert recipe["data"].startswith(place)
+    assert recipe["params"]["backbone"] == "convnet"
+    assert recipe["params"]["cc_epochs"] <= 100
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_every_recipe_names_a_data_set(name):
+    base = RECIPES[name]["data"].removesuffix("-10k")
+    assert base in [*data.names(), "fashion"]
