@@ -172,7 +172,7 @@ def test_damaged_assignments_are_named(run, tmp_path, text):
 
 def test_no_assignments(run, tmp_path):
     (run / "assignments.csv").unlink()
-    with pytest.raises(RunError, match="not a finished run"):
+    with pytest.raises(RunError, match=r"assignments\.csv does not exist"):
         export(run, tmp_path / "out")
 
 

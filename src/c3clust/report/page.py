@@ -8,9 +8,7 @@ import base64
 import hashlib
 import json
 import math
-import os
 import shlex
-import tempfile
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
@@ -20,6 +18,7 @@ import numpy as np
 from jinja2 import Environment
 from markupsafe import Markup
 
+from c3clust.files import write_atomically
 from c3clust.record import RunRecord
 from c3clust.report import confusion
 from c3clust.report.edits import Edits
@@ -43,15 +42,7 @@ def write(run_dir: Path, record: RunRecord, view: View, edits: Edits | None = No
     run_dir = Path(run_dir)
     edits = edits or Edits.read(run_dir, len(view.sizes))
     text = page(payload(record, view, edits, str(run_dir)), view.sheets)
-    handle, temporary = tempfile.mkstemp(dir=run_dir, prefix=".report-", suffix=".html")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, run_dir / FILE)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    write_atomically(run_dir / FILE, text.encode())
     return run_dir / FILE
 
 

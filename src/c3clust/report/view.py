@@ -22,9 +22,8 @@ view.npz holds no pickles. Its arrays:
     sheet_0 ...  uint8 []      sprite sheets of the m thumbnails in order, as image files
 """
 
+import io
 import json
-import os
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -35,6 +34,7 @@ from typing import Any
 import numpy as np
 
 from c3clust.errors import InputError, RunError
+from c3clust.files import write_atomically
 from c3clust.report import sprites
 from c3clust.report.layout import layout
 
@@ -119,15 +119,9 @@ class View:
         arrays |= {"header": _as_bytes(json.dumps(header)), "names": _as_bytes(json.dumps(self.names))}
         arrays |= {f"sheet_{i}": np.frombuffer(sheet, dtype=np.uint8) for i, sheet in enumerate(self.sheets)}
         path = Path(run_dir) / FILE
-        handle, temporary = tempfile.mkstemp(dir=run_dir, prefix=".view-", suffix=".npz")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                np.savez_compressed(file, **arrays)
-            os.chmod(temporary, 0o644)
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        out = io.BytesIO()
+        np.savez_compressed(out, **arrays)
+        write_atomically(path, out.getvalue())
         return path
 
     @classmethod
