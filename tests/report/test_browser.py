@@ -38,7 +38,7 @@ def point_at(page, i: int) -> None:
 def test_the_summary_says_what_was_found(visit, made):
     page = visit(made.url)
     assert page.locator("h1").inner_text() == "600 images in 10 clusters"
-    assert "80.0%" in page.locator(".stats").inner_text()
+    assert "80.0%\n70.0% after cc" in page.locator(".stats").inner_text()
     assert page.locator(".bars a").count() == 10
     assert page.locator(".findings li").count() >= 1
     assert page.title() == "600 images in 10 clusters"

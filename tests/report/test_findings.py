@@ -111,6 +111,13 @@ def test_clusters_that_look_alike_come_with_the_command(kinds):
     assert "fine" in found
 
 
+def test_a_space_without_gaps_is_told_once(kinds):
+    pairs = tuple((i, j, 0.95) for i in range(5) for j in range(i))
+    found = kinds(alike=pairs)
+    assert "10 of 10 pairs" in found["blurred"].text
+    assert "alike" not in found
+
+
 def test_notes_are_passed_on_and_the_worst_comes_first(kinds):
     found = kinds([600, 0, 0], notes=["Read with one thread."])
     assert next(iter(found)) == "collapse"

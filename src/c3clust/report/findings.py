@@ -186,8 +186,16 @@ def sparse(facts: Facts) -> Iterator[Finding]:
 
 def alike(facts: Facts) -> Iterator[Finding]:
     """Clusters whose centres nearly coincide."""
-    close = sorted((pair for pair in facts.alike if pair[2] >= ALIKE), key=lambda pair: -pair[2])[:3]
-    for a, b, cosine in close:
+    close = sorted((pair for pair in facts.alike if pair[2] >= ALIKE), key=lambda pair: -pair[2])
+    if len(close) > 3 and len(close) > len(facts.alike) / 4:
+        yield Finding(
+            "warn",
+            "blurred",
+            f"Many clusters lie close together: {len(close)} of {len(facts.alike)} pairs are hardly apart.",
+            "The network has not learned to tell them apart: train longer, or ask for fewer clusters.",
+        )
+        return
+    for a, b, cosine in close[:3]:
         yield Finding(
             "note",
             "alike",

@@ -160,7 +160,11 @@ def _scores(record: RunRecord, view: View, edits: Edits) -> dict[str, float | No
     """Of the record, or counted again where clusters were merged."""
     merged = edits.target != list(range(edits.n_clusters))
     found = confusion.scores(view.confusion) if merged and view.classes else record.scores
-    return {str(name): _number(value) for name, value in found.items()} if found else None
+    return _plain_scores(found)
+
+
+def _plain_scores(found: Any) -> dict[str, float | None] | None:
+    return {str(name): _number(value) for name, value in found.items()} if isinstance(found, dict) and found else None
 
 
 def _confusion(view: View, live: list[int]) -> dict[str, Any] | None:
@@ -198,6 +202,7 @@ def _stage(stage: Mapping[str, Any], edits: Edits, record: RunRecord) -> dict[st
         "epochs": _number(stage.get("epochs")),
         "seconds": _number(stage.get("seconds")),
         "balanced": _number(balanced(record, stage)),
+        "scores": _plain_scores(stage.get("scores")),
         "curves": drawn,
     }
 
@@ -227,7 +232,7 @@ def _made(record: RunRecord, run: str) -> dict[str, Any]:
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+    return value if isinstance(value, str) else "not set" if value is None else json.dumps(value, default=str)
 
 
 def _number(value: Any) -> float | None:

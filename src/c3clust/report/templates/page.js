@@ -189,16 +189,18 @@ function summary() {
   const stages = run.stages.map((stage) => `${stage.name} ${plural(stage.epochs ?? 0, "epoch")}`).join(", then ");
   const lede = [run.place ? `From ${run.place}. ` : "", `Method ${run.method}`, stages ? `: ${stages}` : "", `, on ${run.device}`,
     run.created ? `, ${run.created.slice(0, 16).replace("T", " ")}` : "", "."].join("");
-  const stats = [];
+  const stats = [], score = (key, value) => key === "acc" ? percent(value, 1) : fixed(value, 3);
+  const earlier = (key) => run.stages.slice(0, -1).filter((stage) => stage.scores && typeof stage.scores[key] === "number")
+    .map((stage) => `${score(key, stage.scores[key])} after ${stage.name}`).join(", ");
   for (const [key, name] of [["acc", "Accuracy"], ["nmi", "NMI"], ["ari", "ARI"]])
-    if (run.scores && run.scores[key] !== undefined) stats.push([name, key === "acc" ? percent(run.scores[key], 1) : run.scores[key].toFixed(3)]);
+    if (run.scores && typeof run.scores[key] === "number") stats.push([name, score(key, run.scores[key]), earlier(key)]);
   if (run.confidence !== null) stats.push(["Mean confidence", percent(run.confidence)]);
   stats.push(["Time", time(run.seconds)]);
   nav.append(h("a", { href: "#summary" }, "Summary"));
   main.append(h("section", { id: "summary", "aria-labelledby": "summary-title" },
     h("h1", { id: "summary-title" }, run.title), h("p", { class: "lede" }, lede),
     run.edits ? h("p", { class: "small" }, `Shown with ${plural(run.edits, "change")} to names and clusters made after training.`) : null,
-    h("dl", { class: "stats" }, stats.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))),
+    h("dl", { class: "stats" }, stats.map(([name, value, before]) => h("div", {}, h("dt", {}, name), h("dd", {}, value), before ? h("dd", { class: "before" }, before) : null))),
     bars(), h("ul", { class: "findings", "aria-label": "Findings" }, run.findings.map(finding))));
 }
 function bars() {
@@ -286,8 +288,7 @@ function map() {
   let group, groups, colours, ink, ground;
   const reach = (values) => Math.max(...values.map(Math.abs), 1e-6), rx = reach(m.x), ry = reach(m.y);
   let sx = 1, sy = 1;
-  const X = (i) => atX(m.x[i]), Y = (i) => atY(m.y[i]);
-  const atX = (x) => w / 2 + ox + x * sx * k, atY = (y) => t / 2 + oy - y * sy * k;
+  const X = (i) => w / 2 + ox + m.x[i] * sx * k, Y = (i) => t / 2 + oy - m.y[i] * sy * k;
   /* Fill the frame; neither axis is drawn out more than twice the other. */
   function fit() {
     sx = Math.max(w / 2 - 28, 1) / rx; sy = Math.max(t / 2 - 28, 1) / ry;
@@ -302,7 +303,10 @@ function map() {
     group.forEach((g, i) => { if (!found.has(g)) found.set(g, { g, name: name(g), label: label(g), at: [] }); found.get(g).at.push(i); });
     groups = [...found.values()].sort((a, b) => a.g - b.g);
     const middle = (values) => values.sort((a, b) => a - b)[values.length >> 1];
-    for (const one of groups) { one.x = middle(one.at.map((i) => m.x[i])); one.y = middle(one.at.map((i) => m.y[i])); }
+    for (const one of groups) {  // its label stands at the point nearest its middle
+      const x = middle(one.at.map((i) => m.x[i])), y = middle(one.at.map((i) => m.y[i])), off = (i) => (m.x[i] - x) ** 2 + (m.y[i] - y) ** 2;
+      one.mid = one.at.reduce((best, i) => off(i) < off(best) ? i : best);
+    }
     alone = null;
     legend.replaceChildren(...groups.map((one) => h("button", { type: "button", "aria-pressed": "false", "data-group": one.g, onclick: (event) => {
       alone = alone === one.g ? null : one.g;
@@ -344,7 +348,7 @@ function map() {
     for (const one of groups) {
       if (groups.length > 60 && alone !== one.g) continue;
       if (alone !== null && alone !== one.g) continue;
-      const x = atX(one.x), y = atY(one.y);
+      const x = X(one.mid), y = Y(one.mid);
       const text = one.label.length > 20 ? `${one.label.slice(0, 19)}…` : one.label;
       ctx.strokeStyle = ground; ctx.lineWidth = 4; ctx.strokeText(text, x, y);
       ctx.fillStyle = ink; ctx.fillText(text, x, y);
