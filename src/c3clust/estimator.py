@@ -75,6 +75,11 @@ class Bench:
         """How many features z has."""
         return int(next(embed(network, self.x[:1], self.size))[0].shape[1])
 
+    def features(self, network: Any) -> tuple[Tensor, Tensor]:
+        """z [n, D] and h [n, F] of the clean samples, on the CPU; for networks that encode and project."""
+        rows = list(embed(network, self.x, self.size, lambda x: (network.project(h := network.encode(x)), h)))
+        return torch.cat([z for z, _ in rows]), torch.cat([h for _, h in rows])
+
     def assignments(self, network: nn.Module) -> np.ndarray:
         """Soft assignments [n, M] of the clean samples."""
         return np.concatenate([c.numpy() for _, c in embed(network, self.x, self.size)])
