@@ -10,8 +10,6 @@ labels follow the numbers, not the largest of the added probabilities.
 """
 
 import json
-import os
-import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from c3clust.errors import RunError
+from c3clust.files import write_atomically
 from c3clust.record import RunRecord
 
 __all__ = ["Edits", "label", "merge", "undo"]
@@ -98,17 +97,7 @@ class Edits:
     def write(self, run_dir: Path) -> None:
         """Write run_dir/edits.json, whole or not at all."""
         text = json.dumps({"format": FORMAT, "operations": self.operations}, indent=1, allow_nan=False) + "\n"
-        handle, temporary = tempfile.mkstemp(dir=run_dir, prefix=".edits-", suffix=".json")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            os.chmod(temporary, 0o644)
-            os.replace(temporary, Path(run_dir) / FILE)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        write_atomically(Path(run_dir) / FILE, text.encode())
 
     @classmethod
     def read(cls, run_dir: Path, n_clusters: int | None = None) -> "Edits":

@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from c3clust.errors import InputError, RunError
+from c3clust.assignments import Assignments
+from c3clust.errors import InputError
 from c3clust.report.edits import Edits
 from c3clust.report.sprites import as_pictures
 
-__all__ = ["Exported", "export", "read_assignments", "safe_name"]
+__all__ = ["Exported", "export", "safe_name"]
 
 UNSURE = "unsure"
 INDEX = "index.csv"
@@ -55,8 +56,9 @@ def export(
     files: the original of each image, None where it is inside an archive or an array; those are written as PNG from
     x: [n, C, H, W], which is read one at a time. `to`/index.csv tells which image went where.
     """
-    names, labels, confidence = read_assignments(run_dir)
-    edited, called = Edits.read(run_dir).apply(labels)
+    found = Assignments.read(run_dir)
+    names, confidence = found.names, found.confidence
+    edited, called = Edits.read(run_dir).apply(found.clusters)
     files = _checked(files, x, len(names), min_confidence)
     to = _fresh(to)
     digits = len(str(max(called, default=0)))
@@ -79,25 +81,6 @@ def export(
             done.folders[where] = done.folders.get(where, 0) + 1
             index.writerow([name, f"{where}/{target.name}", int(edited[i]), called[int(edited[i])], confidence[i]])
     return done
-
-
-def read_assignments(run_dir: Path) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """Names, labels [n] and confidence [n] (NaN where there is none) of RUN/assignments.csv."""
-    path = Path(run_dir) / "assignments.csv"
-    names, labels, confidence = [], [], []
-    try:
-        with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
-            for row in csv.DictReader(file):
-                names.append(row["name"])
-                labels.append(int(row["cluster"]))
-                confidence.append(float(row.get("confidence") or "nan"))
-    except FileNotFoundError:
-        raise RunError(f"{path} does not exist: {run_dir} is not a finished run.") from None
-    except KeyError as error:
-        raise RunError(f"{path} lacks the column {error}.") from None
-    except (OSError, ValueError, TypeError, csv.Error) as error:
-        raise RunError(f"{path}, row {len(names)}: {error}.") from None
-    return names, np.asarray(labels, dtype=np.int64), np.asarray(confidence, dtype=np.float64)
 
 
 def safe_name(name: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from c3clust.record import RunRecord
 
-__all__ = ["Facts", "Finding", "batch_size", "findings"]
+__all__ = ["Facts", "Finding", "balanced", "findings"]
 
 TINY = 0.1  # of an even share
 GIANT = 0.5  # of all samples
@@ -73,8 +73,7 @@ def collapse(facts: Facts) -> Iterator[Finding]:
             "Start again from stage 1 with a smaller learning rate or fewer epochs; for stage 2 also raise zeta.",
         )
         return
-    for stage, positives, views in _positives(facts.record):
-        even = views / facts.record.n_clusters
+    for stage, positives, views, even in _positives(facts.record):
         if positives > min(CROWDED * even, (views + even) / 2):
             yield Finding(
                 "bad",
@@ -187,8 +186,16 @@ def sparse(facts: Facts) -> Iterator[Finding]:
 
 def alike(facts: Facts) -> Iterator[Finding]:
     """Clusters whose centres nearly coincide."""
-    close = sorted((pair for pair in facts.alike if pair[2] >= ALIKE), key=lambda pair: -pair[2])[:3]
-    for a, b, cosine in close:
+    close = sorted((pair for pair in facts.alike if pair[2] >= ALIKE), key=lambda pair: -pair[2])
+    if len(close) > 3 and len(close) > len(facts.alike) / 4:
+        yield Finding(
+            "warn",
+            "blurred",
+            f"Many clusters lie close together: {len(close)} of {len(facts.alike)} pairs are hardly apart.",
+            "The network has not learned to tell them apart: train longer, or ask for fewer clusters.",
+        )
+        return
+    for a, b, cosine in close[:3]:
         yield Finding(
             "note",
             "alike",
@@ -243,21 +250,27 @@ def _curve(stage: Mapping, name: str) -> list[float]:
     return [float(v) for v in values] if numbers and values else []
 
 
-def _positives(record: RunRecord) -> Iterator[tuple[str, float, int]]:
-    """Name, last number of positives per view, and views a batch of each stage that tells them."""
+def balanced(record: RunRecord, stage: Mapping) -> float | None:
+    """Positives per view if a batch fell into clusters of equal size: 2N/M, and at least a view itself and its twin."""
+    size = _batch_size(record, stage)
+    return max(2 * size / record.n_clusters, 2.0) if size else None
+
+
+def _positives(record: RunRecord) -> Iterator[tuple[str, float, int, float]]:
+    """Name, last number of positives per view, views a batch, and positives when balanced of each stage."""
     for stage in record.stages:
-        curve, size = _curve(stage, "positives_per_view"), batch_size(record, stage)
-        if curve and size:
-            yield str(stage.get("name", "?")), curve[-1], 2 * size
+        curve, size, even = _curve(stage, "positives_per_view"), _batch_size(record, stage), balanced(record, stage)
+        if curve and size and even:
+            yield str(stage.get("name", "?")), curve[-1], 2 * size, even
 
 
-def batch_size(record: RunRecord, stage: Mapping) -> int | None:
+def _batch_size(record: RunRecord, stage: Mapping) -> int | None:
     """Images a batch in a stage; a batch is never larger than the data."""
-    name = str(stage.get("name", ""))
-    places = [
+    asked = (
         stage.get("batch_size"),
-        *(record.params.get(key) for key in (f"{name}_batch_size", f"batch_size_{name}")),
-    ]
-    found = [v for v in [*places, record.params.get("batch_size")] if isinstance(v, int) and v > 0]
+        record.params.get(f"{stage.get('name')}_batch_size"),
+        record.params.get("batch_size"),
+    )
+    sizes = [size for size in asked if isinstance(size, int) and size > 0]
     n = record.data.get("n")
-    return min(found[0], n) if found and isinstance(n, int) and n > 0 else (found[0] if found else None)
+    return min(sizes[0], n if isinstance(n, int) and n > 0 else sizes[0]) if sizes else None

@@ -8,9 +8,7 @@ import base64
 import hashlib
 import json
 import math
-import os
 import shlex
-import tempfile
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
@@ -20,10 +18,11 @@ import numpy as np
 from jinja2 import Environment
 from markupsafe import Markup
 
+from c3clust.files import write_atomically
 from c3clust.record import RunRecord
 from c3clust.report import confusion
 from c3clust.report.edits import Edits
-from c3clust.report.findings import Facts, batch_size, findings
+from c3clust.report.findings import Facts, balanced, findings
 from c3clust.report.view import View
 
 __all__ = ["payload", "render", "write"]
@@ -43,15 +42,7 @@ def write(run_dir: Path, record: RunRecord, view: View, edits: Edits | None = No
     run_dir = Path(run_dir)
     edits = edits or Edits.read(run_dir, len(view.sizes))
     text = page(payload(record, view, edits, str(run_dir)), view.sheets)
-    handle, temporary = tempfile.mkstemp(dir=run_dir, prefix=".report-", suffix=".html")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, run_dir / FILE)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    write_atomically(run_dir / FILE, text.encode())
     return run_dir / FILE
 
 
@@ -169,7 +160,11 @@ def _scores(record: RunRecord, view: View, edits: Edits) -> dict[str, float | No
     """Of the record, or counted again where clusters were merged."""
     merged = edits.target != list(range(edits.n_clusters))
     found = confusion.scores(view.confusion) if merged and view.classes else record.scores
-    return {str(name): _number(value) for name, value in found.items()} if found else None
+    return _plain_scores(found)
+
+
+def _plain_scores(found: Any) -> dict[str, float | None] | None:
+    return {str(name): _number(value) for name, value in found.items()} if isinstance(found, dict) and found else None
 
 
 def _confusion(view: View, live: list[int]) -> dict[str, Any] | None:
@@ -206,7 +201,8 @@ def _stage(stage: Mapping[str, Any], edits: Edits, record: RunRecord) -> dict[st
         "name": str(stage.get("name", "?")),
         "epochs": _number(stage.get("epochs")),
         "seconds": _number(stage.get("seconds")),
-        "balanced": _number(2 * (batch_size(record, stage) or 0) / record.n_clusters) or None,
+        "balanced": _number(balanced(record, stage)),
+        "scores": _plain_scores(stage.get("scores")),
         "curves": drawn,
     }
 
@@ -236,7 +232,7 @@ def _made(record: RunRecord, run: str) -> dict[str, Any]:
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+    return value if isinstance(value, str) else "not set" if value is None else json.dumps(value, default=str)
 
 
 def _number(value: Any) -> float | None:

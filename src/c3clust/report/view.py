@@ -22,10 +22,10 @@ view.npz holds no pickles. Its arrays:
     sheet_0 ...  uint8 []      sprite sheets of the m thumbnails in order, as image files
 """
 
+import io
 import json
-import os
-import tempfile
 import zipfile
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,6 +34,7 @@ from typing import Any
 import numpy as np
 
 from c3clust.errors import InputError, RunError
+from c3clust.files import write_atomically
 from c3clust.report import sprites
 from c3clust.report.layout import layout
 
@@ -118,15 +119,9 @@ class View:
         arrays |= {"header": _as_bytes(json.dumps(header)), "names": _as_bytes(json.dumps(self.names))}
         arrays |= {f"sheet_{i}": np.frombuffer(sheet, dtype=np.uint8) for i, sheet in enumerate(self.sheets)}
         path = Path(run_dir) / FILE
-        handle, temporary = tempfile.mkstemp(dir=run_dir, prefix=".view-", suffix=".npz")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                np.savez_compressed(file, **arrays)
-            os.chmod(temporary, 0o644)
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        out = io.BytesIO()
+        np.savez_compressed(out, **arrays)
+        write_atomically(path, out.getvalue())
         return path
 
     @classmethod
@@ -134,13 +129,22 @@ class View:
         """Read and check run_dir/view.npz."""
         path = Path(run_dir) / FILE
         try:
-            with np.load(path, allow_pickle=False) as arrays:
+            with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
                 return cls._checked(arrays)
         except FileNotFoundError:
             raise RunError(
                 f"{path} does not exist: {run_dir} is not a finished run, or its view was removed."
             ) from None
-        except (OSError, ValueError, KeyError, TypeError, EOFError, RecursionError, zipfile.BadZipFile) as error:
+        except (
+            OSError,
+            ValueError,
+            KeyError,
+            TypeError,
+            EOFError,
+            RecursionError,
+            zipfile.BadZipFile,
+            zlib.error,
+        ) as error:
             raise RunError(f"{path} cannot be used: {error}.") from None
 
     @classmethod
@@ -315,12 +319,14 @@ def _sample(
     """Positions worth a thumbnail, the most needed first: extremes of each cluster, the map, then at random."""
     quota = int(np.clip(most // (4 * n_clusters), 6, 24))
     extremes: list[np.ndarray] = []
+    turn: list[np.ndarray] = []  # the first of each cluster, then the second of each
     by_cluster = np.argsort(labels, kind="stable")
     for members in np.split(by_cluster, np.cumsum(np.bincount(labels, minlength=n_clusters))[:-1]):
-        extremes.append(members[np.argsort(-typical[members], kind="stable")[:quota]])
-        extremes.append(members[np.argsort(confidence[members], kind="stable")[:quota]])
+        for key in (-typical[members], confidence[members]):
+            extremes.append(members[np.argsort(key, kind="stable")[:quota]])
+            turn.append(np.arange(len(extremes[-1])))
     rest = np.random.default_rng(seed).permutation(len(labels))  # starts with the points of _fair
-    everything = np.concatenate([*extremes, rest])
+    everything = np.concatenate([np.concatenate(extremes)[np.argsort(np.concatenate(turn), kind="stable")], rest])
     _, first = np.unique(everything, return_index=True)
     return everything[np.sort(first)][:most]
 

@@ -7,7 +7,9 @@ const items = run.items, thumbs = run.thumbs, clusters = run.clusters;
 const rank = new Map(clusters.map((c, i) => [c.id, i]));
 const byId = (id) => clusters[rank.get(id)];
 const main = document.getElementById("main"), live = document.getElementById("live");
-const TYPICAL = 16, UNSURE = 8, PAGE = 240, SIDE = 64;
+const TYPICAL = 16, UNSURE = 8, PAGE = 240, GAP = 6;
+/* Thumbnails are whole pixels wide; on a phone five of them fill a line. */
+const SIDE = innerWidth <= 560 ? Math.min(72, Math.floor((main.clientWidth - 32 - 4 * GAP) / 5)) : 64;
 
 /* 1. Small helpers */
 const SVG = "http://www.w3.org/2000/svg";
@@ -40,6 +42,7 @@ const time = (seconds) => {
   return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 };
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+const heading = (c) => c.named ? c.name : capital(c.name);
 const say = (text) => { live.textContent = text; };
 const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
 
@@ -84,8 +87,8 @@ function thumb(row, side = SIDE) {
   return place(h("button", { ...props, "aria-label": describe(row) }), row, side);
 }
 /* One stop of the tab key for each strip; the arrow keys move within it. */
-function strip(rows, label, few) {
-  const box = h("div", { class: few ? "thumbs few" : "thumbs", role: "group", "aria-label": label });
+function strip(rows, label, few = 0) {
+  const box = h("div", { class: few ? `thumbs few${few}` : "thumbs", role: "group", "aria-label": label });
   fillStrip(box, rows);
   box.addEventListener("keydown", (event) => {
     const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
@@ -138,12 +141,12 @@ function openCluster(id) {
     fillStrip(grid, rows.slice(from, from + PAGE));
     more.hidden = grid.children.length >= rows.length;
   }
-  const order = choice("Order", [["typical", "Typical first"], ["unsure", "Unsure first"]], "typical", (key) => {
+  const order = choice("Order", [["typical", "Typical first"], ["unsure", "Least certain first"]], "typical", (key) => {
     rows.sort(key === "unsure" ? unsureFirst : typicalFirst);
     show(0);
   });
   const told = rows.length < c.size ? `${count(rows.length)} of ${plural(c.size, run.noun)}, sampled` : plural(c.size, run.noun);
-  openDialog("many", h("div", {}, h("h2", {}, mark(rank.get(id)), c.name), h("p", { class: "small" }, told)), order, grid, more);
+  openDialog("many", h("div", {}, h("h2", {}, mark(rank.get(id)), heading(c)), h("p", { class: "small" }, told)), order, grid, more);
   show(0);
 }
 function openItem(row) {
@@ -151,7 +154,7 @@ function openItem(row) {
   const facts = [["Name", items.name[row]], ["Cluster", byId(id).name], ["Confidence", percent(sure, 1)]];
   if (known !== null) facts.push(["Class", known]);
   const box = openDialog("one", h("h2", {}, capital(run.noun)), null,
-    thumbs ? place(h("div", { role: "img", "aria-label": items.name[row] }), row, Math.min(288, 9 * Math.max(thumbs.width, thumbs.height))) : null,
+    thumbs ? place(h("div", { role: "img", "aria-label": items.name[row] }), row, thumbs.pixelated ? 280 : 2 * Math.max(thumbs.width, thumbs.height)) : null,
     table(facts),
     h("button", { type: "button", class: "quiet", onclick: () => {
       for (const other of document.querySelectorAll("dialog")) other.close();
@@ -185,17 +188,19 @@ function section(id, title, lede, controls, ...body) {
 function summary() {
   const stages = run.stages.map((stage) => `${stage.name} ${plural(stage.epochs ?? 0, "epoch")}`).join(", then ");
   const lede = [run.place ? `From ${run.place}. ` : "", `Method ${run.method}`, stages ? `: ${stages}` : "", `, on ${run.device}`,
-    run.created ? `, ${run.created}` : "", "."].join("");
-  const stats = [];
+    run.created ? `, ${run.created.slice(0, 16).replace("T", " ")}` : "", "."].join("");
+  const stats = [], score = (key, value) => key === "acc" ? percent(value, 1) : fixed(value, 3);
+  const earlier = (key) => run.stages.slice(0, -1).filter((stage) => stage.scores && typeof stage.scores[key] === "number")
+    .map((stage) => `${score(key, stage.scores[key])} after ${stage.name}`).join(", ");
   for (const [key, name] of [["acc", "Accuracy"], ["nmi", "NMI"], ["ari", "ARI"]])
-    if (run.scores && run.scores[key] !== undefined) stats.push([name, key === "acc" ? percent(run.scores[key], 1) : run.scores[key].toFixed(3)]);
+    if (run.scores && typeof run.scores[key] === "number") stats.push([name, score(key, run.scores[key]), earlier(key)]);
   if (run.confidence !== null) stats.push(["Mean confidence", percent(run.confidence)]);
   stats.push(["Time", time(run.seconds)]);
   nav.append(h("a", { href: "#summary" }, "Summary"));
   main.append(h("section", { id: "summary", "aria-labelledby": "summary-title" },
     h("h1", { id: "summary-title" }, run.title), h("p", { class: "lede" }, lede),
     run.edits ? h("p", { class: "small" }, `Shown with ${plural(run.edits, "change")} to names and clusters made after training.`) : null,
-    h("dl", { class: "stats" }, stats.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))),
+    h("dl", { class: "stats" }, stats.map(([name, value, before]) => h("div", {}, h("dt", {}, name), h("dd", {}, value), before ? h("dd", { class: "before" }, before) : null))),
     bars(), h("ul", { class: "findings", "aria-label": "Findings" }, run.findings.map(finding))));
 }
 function bars() {
@@ -257,14 +262,14 @@ function cluster(c) {
     c.confidence === null ? null : [h("span", {}, h("b", {}, percent(c.confidence)), " mean confidence"),
       h("div", { class: "meter", "aria-hidden": "true", vars: { "--c": hue(i) } }, h("i", { vars: { width: percent(c.confidence) } }))],
     c.top ? h("span", {}, h("b", {}, percent(c.top[1])), ` ${c.top[0]}`) : null,
-    c.near === null ? null : h("span", {}, "Nearest ", link(c.near), c.similarity === null ? "" : ` (${c.similarity.toFixed(2)})`),
+    c.near === null ? null : h("span", {}, "Nearest ", link(c.near), c.similarity === null ? "" : h("span", { title: "Cosine of the centres of the two clusters" }, ` (${fixed(c.similarity, 2)})`)),
     c.merged.length ? h("span", {}, `Merged with ${c.merged.join(", ")}`) : null,
     c.named ? h("span", {}, `Number ${c.id}`) : null);
   return h("article", { class: "cluster", id: `cluster-${c.id}`, tabindex: "-1", "data-id": c.id, "aria-label": c.name },
-    h("div", {}, h("h3", {}, mark(i), h("span", {}, c.named ? c.name : capital(c.name))), facts,
+    h("div", {}, h("h3", {}, mark(i), h("span", {}, heading(c))), facts,
       h("button", { type: "button", class: "quiet open", "aria-label": `See more of ${c.name}`, onclick: () => openCluster(c.id) }, rows.length > typical.length ? `See ${count(rows.length)}` : "See all")),
-    h("div", {}, h("h4", {}, "Most typical"), strip(typical, `Most typical of ${c.name}`, true)),
-    unsure.length ? h("div", {}, h("h4", {}, "Least certain"), strip(unsure, `Least certain of ${c.name}`, true)) : null);
+    h("div", {}, h("h4", {}, "Most typical"), strip(typical, `Most typical of ${c.name}`, 10)),
+    unsure.length ? h("div", {}, h("h4", {}, "Least certain"), strip(unsure, `Least certain of ${c.name}`, 5)) : null);
 }
 
 /* 6. Map */
@@ -273,7 +278,7 @@ function map() {
   if (!n) return;
   const canvas = h("canvas", { tabindex: "0", role: "application", "aria-roledescription": "map",
     "aria-label": `Map of ${plural(n, run.noun)}. Arrow keys move from point to point, Enter goes to the cluster, plus and minus zoom, 0 shows all.` });
-  const tip = h("div", { class: "tip", hidden: true, id: "tip" });
+  const tip = h("div", { class: thumbs ? "tip" : "tip plain", hidden: true, id: "tip" });
   const legend = h("div", { class: "legend", role: "group", "aria-label": "Show one group alone" });
   const button = (text, label, act) => h("button", { type: "button", "aria-label": label, onclick: act }, text);
   const stage = h("div", { class: "stage" }, canvas, tip, h("div", { class: "zoom group" },
@@ -283,8 +288,7 @@ function map() {
   let group, groups, colours, ink, ground;
   const reach = (values) => Math.max(...values.map(Math.abs), 1e-6), rx = reach(m.x), ry = reach(m.y);
   let sx = 1, sy = 1;
-  const X = (i) => atX(m.x[i]), Y = (i) => atY(m.y[i]);
-  const atX = (x) => w / 2 + ox + x * sx * k, atY = (y) => t / 2 + oy - y * sy * k;
+  const X = (i) => w / 2 + ox + m.x[i] * sx * k, Y = (i) => t / 2 + oy - m.y[i] * sy * k;
   /* Fill the frame; neither axis is drawn out more than twice the other. */
   function fit() {
     sx = Math.max(w / 2 - 28, 1) / rx; sy = Math.max(t / 2 - 28, 1) / ry;
@@ -299,7 +303,10 @@ function map() {
     group.forEach((g, i) => { if (!found.has(g)) found.set(g, { g, name: name(g), label: label(g), at: [] }); found.get(g).at.push(i); });
     groups = [...found.values()].sort((a, b) => a.g - b.g);
     const middle = (values) => values.sort((a, b) => a - b)[values.length >> 1];
-    for (const one of groups) { one.x = middle(one.at.map((i) => m.x[i])); one.y = middle(one.at.map((i) => m.y[i])); }
+    for (const one of groups) {  // its label stands at the point nearest its middle
+      const x = middle(one.at.map((i) => m.x[i])), y = middle(one.at.map((i) => m.y[i])), off = (i) => (m.x[i] - x) ** 2 + (m.y[i] - y) ** 2;
+      one.mid = one.at.reduce((best, i) => off(i) < off(best) ? i : best);
+    }
     alone = null;
     legend.replaceChildren(...groups.map((one) => h("button", { type: "button", "aria-pressed": "false", "data-group": one.g, onclick: (event) => {
       alone = alone === one.g ? null : one.g;
@@ -341,7 +348,7 @@ function map() {
     for (const one of groups) {
       if (groups.length > 60 && alone !== one.g) continue;
       if (alone !== null && alone !== one.g) continue;
-      const x = atX(one.x), y = atY(one.y);
+      const x = X(one.mid), y = Y(one.mid);
       const text = one.label.length > 20 ? `${one.label.slice(0, 19)}…` : one.label;
       ctx.strokeStyle = ground; ctx.lineWidth = 4; ctx.strokeText(text, x, y);
       ctx.fillStyle = ink; ctx.fillText(text, x, y);
@@ -408,7 +415,7 @@ function map() {
     if (event.pointerType === "mouse" || hit === over) jump(items.cluster[m.row[hit]]); else point(hit);
   });
   canvas.addEventListener("pointercancel", release);
-  canvas.addEventListener("pointerleave", () => { if (!fingers.size && document.activeElement !== canvas) point(-1); });
+  canvas.addEventListener("pointerleave", (event) => { if (event.pointerType === "mouse" && !fingers.size && document.activeElement !== canvas) point(-1); });
   canvas.addEventListener("wheel", (event) => {
     if (!event.ctrlKey && !event.metaKey && document.activeElement !== canvas) return;
     event.preventDefault();
@@ -443,7 +450,7 @@ function map() {
   }
   const colour = items.class ? choice("Colour by", [["cluster", "By cluster"], ["class", "By class"]], "cluster", (key) => { by = key; regroup(); }) : null;
   const told = n < run.n ? `A fair sample of ${count(n)} of the ${count(run.n)} ${run.noun}s` : `All ${count(n)} ${run.noun}s`;
-  section("map", "Map", `${told}, placed so that those the network finds alike lie together (${m.how} of z). Distances between far groups mean little.`,
+  section("map", "Map", `${told}, placed so that those the network finds alike lie together (${m.how.replace("t-SNE", "t\u2011SNE")} of z). Distances between far groups mean little.`,
     colour && h("div", { class: "controls" }, colour), h("div", { class: "map" }, stage, legend),
     h("p", { class: "small hint" }, "Point at a dot to see it, click to go to its cluster. Drag to move; click the map once, then scroll to zoom. By keyboard: arrows, Enter, + − 0."));
   new ResizeObserver(() => { w = stage.clientWidth; t = stage.clientHeight; fit(); settle(); }).observe(stage);

@@ -1,0 +1,30 @@
+"""Cluster a folder of photographs, open the page, and sort the sure ones into folders.
+
+python examples/photos.py ~/Pictures/holiday --clusters 8 --out runs/holiday
+"""
+
+import argparse
+from pathlib import Path
+
+from c3clust import data, runs
+from c3clust.report.export import export
+
+parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+parser.add_argument("folder", type=Path)
+parser.add_argument("--clusters", type=int, default=8)
+parser.add_argument("--out", type=Path, default=Path("runs/photos"))
+parser.add_argument("--epochs", type=int, help="of each stage; chosen by the number of images if left out")
+chosen = parser.parse_args()
+
+images = data.load(str(chosen.folder))
+params = {"n_clusters": chosen.clusters}
+if chosen.epochs:
+    params |= {"cc_epochs": chosen.epochs, "epochs": chosen.epochs}
+_, record = runs.fit(images, chosen.out, "c3", params, seed=0)
+print(f"{len(images)} images in {record.n_clusters} clusters: open {chosen.out / 'report.html'}")
+
+done = export(
+    chosen.out, chosen.out / "sorted", files=[chosen.folder / name for name in images.names], min_confidence=0.8
+)
+for folder, count in sorted(done.folders.items()):
+    print(f"{done.to / folder}: {count}")

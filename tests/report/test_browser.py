@@ -1,0 +1,375 @@
+"""The page in a real browser. The fixture `visit` fails on any console message, dialog or request to a network."""
+
+import io
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from c3clust.report import edits, render
+
+pytestmark = pytest.mark.browser
+
+PHOTOS = Path(__file__).parents[3] / "shared" / "data" / "photos-subset.tar"
+HOSTILE = ["<script>alert(1)</script>.png", '"><img src=x onerror="alert(1)">', "javascript:alert(1)", "';alert(1)//"]
+
+
+def pixels(locator) -> np.ndarray:
+    """What an element looks like on the screen, in grey."""
+    locator.scroll_into_view_if_needed()
+    return np.asarray(Image.open(io.BytesIO(locator.screenshot())).convert("L")).astype(float)
+
+
+def order(page) -> list[int]:
+    return page.eval_on_selector_all("#gallery .cluster", "nodes => nodes.map((node) => Number(node.dataset.id))")
+
+
+def point_at(page, i: int) -> None:
+    """Move the mouse to a point of the map."""
+    canvas = page.locator("#map canvas")
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    x, y = canvas.evaluate("(node, i) => node.pointAt(i)", i)
+    page.mouse.move(box["x"] + x, box["y"] + y)
+
+
+def test_the_summary_says_what_was_found(visit, made):
+    page = visit(made.url)
+    assert page.locator("h1").inner_text() == "600 images in 10 clusters"
+    assert "80.0%\n70.0% after cc" in page.locator(".stats").inner_text()
+    assert page.locator(".bars a").count() == 10
+    assert page.locator(".findings li").count() >= 1
+    assert page.title() == "600 images in 10 clusters"
+
+
+def test_the_gallery_shows_the_right_pictures(visit, made):
+    page = visit(made.url)
+    for i in (0, 30, 100, 199):
+        thumb = page.locator("#gallery .thumb").nth(i)
+        row = int(thumb.get_attribute("data-row"))
+        seen = pixels(thumb)
+        expected = made.x[made.view.index[row], 0].astype(float)
+        eighths = (
+            seen[: seen.shape[0] // 8 * 8, : seen.shape[1] // 8 * 8]
+            .reshape(8, seen.shape[0] // 8, 8, -1)
+            .mean(axis=(1, 3))
+        )
+        assert np.corrcoef(eighths.ravel(), expected.ravel())[0, 1] > 0.97
+        assert made.names[made.view.index[row]] in thumb.get_attribute("aria-label")
+
+
+def test_each_cluster_shows_typical_and_uncertain_ones(visit, made):
+    page = visit(made.url)
+    first = page.locator("#gallery .cluster").first
+    cluster = int(first.get_attribute("data-id"))
+    strips = first.locator(".thumbs")
+    assert strips.count() == 2
+    rows = strips.nth(1).locator("button").evaluate_all("nodes => nodes.map((node) => Number(node.dataset.row))")
+    members = made.confidence[made.labels == cluster]
+    np.testing.assert_allclose(made.view.confidence[rows], np.sort(members)[: len(rows)], rtol=1e-4)
+    assert "Nearest" in first.inner_text()
+
+
+def test_sorting_sorts(visit, made):
+    page = visit(made.url)
+    sizes = np.bincount(made.labels)
+    confidence = [made.confidence[made.labels == i].mean() for i in range(10)]
+    assert [sizes[i] for i in order(page)] == sorted(sizes, reverse=True)
+    page.locator("[data-key=confidence]").click()
+    assert [confidence[i] for i in order(page)] == sorted(confidence, reverse=True)
+    page.locator("[data-key=confidence]").click()
+    assert [confidence[i] for i in order(page)] == sorted(confidence)
+    page.locator("[data-key=name]").click()
+    assert order(page) == list(range(10))
+
+
+def test_a_cluster_opens_and_closes(visit, made):
+    page = visit(made.url)
+    cluster = page.locator("#gallery .cluster").nth(2)
+    size = int((made.labels == int(cluster.get_attribute("data-id"))).sum())
+    cluster.locator(".open").click()
+    dialog = page.locator("dialog")
+    assert dialog.locator(".thumb").count() == size
+    dialog.get_by_role("button", name="Least certain first").click()
+    rows = dialog.locator(".thumb").evaluate_all("nodes => nodes.map((node) => Number(node.dataset.row))")
+    assert (np.diff(made.view.confidence[rows]) >= -1e-4).all()
+    page.keyboard.press("Escape")
+    assert dialog.count() == 0
+
+
+def test_an_image_opens_large_and_leads_to_its_cluster(visit, made):
+    page = visit(made.url)
+    thumb = page.locator("#gallery .thumb").nth(40)
+    name = made.names[made.view.index[int(thumb.get_attribute("data-row"))]]
+    thumb.click()
+    assert name in page.locator("dialog").inner_text()
+    assert pixels(page.locator("dialog .thumb")).std() > 20
+    page.locator("dialog").get_by_role("button", name="Go to").click()
+    assert page.locator("dialog").count() == 0
+    assert page.evaluate("document.activeElement.className").startswith("cluster")
+
+
+def test_hovering_the_map_shows_a_picture(visit, made):
+    page = visit(made.url)
+    tip = page.locator("#tip")
+    assert tip.is_hidden()
+    point_at(page, 123)
+    assert tip.is_visible()
+    assert tip.locator("b").inner_text().startswith("digit ")
+    assert pixels(tip.locator(".thumb")).std() > 20
+
+
+def test_a_click_on_the_map_goes_to_the_cluster(visit, made):
+    page = visit(made.url)
+    point_at(page, 50)
+    name = page.locator("#tip b").inner_text()
+    cluster = made.labels[made.names.index(name)]
+    page.mouse.down()
+    page.mouse.up()
+    assert page.evaluate("document.activeElement.id") == f"cluster-{cluster}"
+
+
+def test_the_map_zooms_and_pans(visit, made):
+    page = visit(made.url)
+    canvas = page.locator("#map canvas")
+    at = "node => node.pointAt(7)"
+    before = canvas.evaluate(at)
+    page.get_by_role("button", name="Zoom in").click()
+    zoomed = canvas.evaluate(at)
+    assert before != zoomed
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    page.mouse.move(box["x"] + 40, box["y"] + 40)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 90, box["y"] + 60, steps=4)
+    page.mouse.up()
+    assert canvas.evaluate(at) == pytest.approx([zoomed[0] + 50, zoomed[1] + 20], abs=1)
+    page.get_by_role("button", name="Show all").click()
+    assert canvas.evaluate(at) == pytest.approx(before)
+    page.mouse.wheel(0, -200)
+    page.wait_for_timeout(200)
+    assert canvas.evaluate(at) == pytest.approx(before), "the wheel scrolls the page until the map has the focus"
+
+
+def test_the_map_works_by_keyboard(visit, made):
+    page = visit(made.url)
+    page.locator("#map canvas").focus()
+    page.keyboard.press("ArrowRight")
+    first = page.locator("#tip b").inner_text()
+    page.keyboard.press("ArrowRight")
+    assert page.locator("#tip b").inner_text() != first
+    name = page.locator("#tip b").inner_text()
+    assert name in page.locator("#live").inner_text()
+    page.keyboard.press("+")
+    page.keyboard.press("ArrowLeft")
+    name = page.locator("#tip b").inner_text()
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == f"cluster-{made.labels[made.names.index(name)]}"
+
+
+def test_the_map_is_drawn_in_colour_and_by_class(visit, made):
+    page = visit(made.url)
+    canvas = page.locator("#map canvas")
+    canvas.scroll_into_view_if_needed()
+    page.wait_for_timeout(200)
+    before = np.asarray(Image.open(io.BytesIO(canvas.screenshot())).convert("RGB")).astype(int)
+    assert (np.ptp(before, axis=2) > 60).mean() > 0.005
+    assert page.locator(".legend button").count() == 10
+    page.get_by_role("button", name="By class").click()
+    assert "digit 3" in page.locator(".legend").inner_text()
+    page.locator(".legend button").nth(3).click()
+    page.wait_for_timeout(200)
+    assert page.locator(".legend button").nth(3).get_attribute("aria-pressed") == "true"
+    after = np.asarray(Image.open(io.BytesIO(canvas.screenshot())).convert("RGB")).astype(int)
+    assert (np.ptp(after, axis=2) > 60).mean() < (np.ptp(before, axis=2) > 60).mean() / 3
+
+
+def test_curves_of_both_stages_are_drawn(visit, made):
+    page = visit(made.url)
+    loss = page.locator('[data-curve="loss"]')
+    assert loss.locator(".panel").count() == 2
+    assert loss.locator("path.line").count() == 2
+    assert "from 11 at epoch 1 to" in loss.locator("svg").first.get_attribute("aria-label")
+    assert page.locator('[data-curve="cluster_sizes"] path.area').count() == 20
+    assert page.locator('[data-curve="positives_per_view"] .ref').count() == 1
+    loss.locator("svg").first.hover()
+    assert "epoch" in loss.locator(".read").first.inner_text()
+
+
+def test_the_confusion_matrix_and_how_it_was_made(visit, made):
+    page = visit(made.url)
+    assert page.locator(".matrix tbody tr").count() == 10
+    assert page.locator(".matrix td.match").count() >= 9
+    assert page.locator(".acc li").count() == 10
+    told = page.locator("#made").inner_text()
+    for part in ("c3clust fit digits -k 10", "zeta", "0.6", "seed", "numpy"):
+        assert part in told
+
+
+@pytest.mark.parametrize("width", [375, 320])
+def test_a_phone_needs_no_sideways_scrolling(visit, made, width):
+    page = visit(made.url, width, 812, has_touch=True, is_mobile=True)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.locator(".cluster .open").first.click()
+    assert page.locator("dialog").bounding_box()["width"] <= width
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_tap_shows_and_a_second_tap_jumps(visit, made):
+    page = visit(made.url, 375, 812, has_touch=True)
+    canvas = page.locator("#map canvas")
+    canvas.scroll_into_view_if_needed()
+    x, y = canvas.evaluate("node => node.pointAt(5)")
+    canvas.tap(position={"x": x, "y": y})
+    assert page.locator("#tip").is_visible()
+    canvas.tap(position={"x": x, "y": y})
+    assert page.evaluate("document.activeElement.id").startswith("cluster-")
+
+
+def luminance(page) -> float:
+    return float(np.asarray(Image.open(io.BytesIO(page.screenshot())).convert("L")).mean())
+
+
+def test_dark_and_light(visit, made):
+    assert luminance(visit(made.url, color_scheme="dark")) < 80
+    page = visit(made.url, color_scheme="light")
+    assert luminance(page) > 200
+    toggle = page.locator("#theme")
+    toggle.click()
+    assert toggle.inner_text() == "Light"
+    toggle.click()
+    assert luminance(page) < 80
+    page.reload()
+    page.wait_for_selector("#made")
+    assert toggle.inner_text() == "Dark"
+    visit.faults.extend([] if luminance(page) < 80 else ["the choice was forgotten"])
+
+
+def test_every_control_has_a_name_and_every_picture_a_text(visit, made):
+    page = visit(made.url)
+    nameless = page.evaluate(
+        """() => [...document.querySelectorAll("button, a, [role=img], canvas")]
+           .filter((node) => !node.closest("[hidden]") && !(node.getAttribute("aria-label") || node.textContent.trim()))
+           .map((node) => node.outerHTML.slice(0, 80))"""
+    )
+    assert nameless == []
+    assert page.locator("h1").count() == 1
+
+
+def test_strips_take_one_stop_of_the_tab_key(visit, made):
+    page = visit(made.url)
+    strip = page.locator("#gallery .thumbs").first
+    assert strip.locator("button:not([tabindex='-1'])").count() == 1
+    strip.locator("button").first.focus()
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate("document.activeElement === document.querySelectorAll('#gallery .thumbs')[0].children[1]")
+    page.keyboard.press("Enter")
+    assert page.locator("dialog").count() == 1
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory, digits, new_run):
+    x, y = digits
+    names = [f"{i} {HOSTILE[i % 4]}" for i in range(200)]
+    path = tmp_path_factory.mktemp("hostile") / "run"
+    data = {"place": HOSTILE[0], "n": 200, "skipped": [[HOSTILE[1], HOSTILE[0]]]}
+    made = new_run(
+        path,
+        x[:200],
+        y[:200],
+        names,
+        [f"{HOSTILE[k % 4]} {k}" for k in range(10)],
+        4,
+        data=data,
+        command=HOSTILE[1],
+        notes=HOSTILE,
+    )
+    edits.label(path, {0: HOSTILE[0], 1: HOSTILE[1]})
+    render(path)
+    return made
+
+
+def test_hostile_names_are_shown_and_stay_inert(visit, hostile):
+    page = visit(hostile.url)
+    assert page.evaluate("document.scripts.length") == 3
+    assert page.locator("img, iframe, object, embed").count() == 0
+    assert HOSTILE[0] in page.locator("#gallery").inner_text()
+    assert HOSTILE[1] in page.locator(".findings").inner_text()
+    assert HOSTILE[1] in page.locator(".command").inner_text()
+    point_at(page, 9)
+    assert page.locator("#tip").is_visible()
+    page.get_by_role("button", name="By class").click()
+    thumb = page.locator("#gallery .thumb").nth(3)
+    thumb.click()
+    assert hostile.view.names[int(thumb.get_attribute("data-row"))] in page.locator("dialog").inner_text()
+    page.keyboard.press("Escape")
+    page.locator(".cluster .open").first.click()
+    links = page.eval_on_selector_all("a", "nodes => nodes.map((node) => node.getAttribute('href'))")
+    assert all(link.startswith("#") for link in links)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+
+
+def test_code_that_gets_in_would_not_run(visit, made):
+    page = visit(made.url)
+    page.evaluate(
+        """() => {
+             const script = document.createElement("script"), box = document.createElement("div");
+             script.textContent = "window.broken = 1";
+             box.innerHTML = '<img src="data:," onerror="window.broken = 1">';
+             document.body.append(script, box);
+           }"""
+    )
+    page.wait_for_timeout(200)
+    assert page.evaluate("window.broken") is None
+    assert len(visit.faults) >= 2
+    assert all("Content Security Policy" in fault for fault in visit.faults)
+    visit.faults.clear()
+
+
+def test_feature_vectors_get_the_page_without_pictures(visit, digits, new_run, tmp_path):
+    x, y = digits
+    made = new_run(
+        tmp_path / "run", x[:150], y[:150], [f"row <{i}>" for i in range(150)], n_clusters=23, pictures=False
+    )
+    page = visit(made.url)
+    assert page.locator("h1").inner_text() == "150 samples in 23 clusters"
+    assert page.locator(".thumb").count() == 0
+    assert "row <" in page.locator("#gallery .chip").first.inner_text()
+    point_at(page, 3)
+    assert page.locator("#tip").inner_text().startswith("row <")
+    page.locator(".cluster .open").first.click()
+    assert page.locator("dialog .chip").count() >= 1
+
+
+def test_merged_and_named_clusters(visit, run):
+    edits.label(run, {2: "twos"})
+    edits.merge(run, [2, 7])
+    page = visit(render(run).as_uri())
+    assert page.locator("#gallery .cluster").count() == 9
+    assert "twos" in page.locator("#cluster-2").inner_text()
+    assert "Merged with 7" in page.locator("#cluster-2").inner_text()
+
+
+def test_photographs(visit, new_run, tmp_path):
+    if not PHOTOS.exists():
+        pytest.skip(f"there is no {PHOTOS}")
+    with tarfile.open(PHOTOS) as archive:
+        members = sorted((member for member in archive if member.isfile()), key=lambda member: member.name)[::4]
+        pictures = [Image.open(archive.extractfile(member)).convert("RGB").resize((128, 128)) for member in members]
+    x = np.stack([np.asarray(picture).transpose(2, 0, 1) for picture in pictures])
+    classes = sorted({member.name.split("/")[1] for member in members})
+    y = np.array([classes.index(member.name.split("/")[1]) for member in members])
+    made = new_run(tmp_path / "run", x, y, [member.name for member in members], classes, 5)
+    page = visit(made.url)
+    for i in (0, 20):
+        thumb = page.locator("#gallery .thumb").nth(i)
+        seen = pixels(thumb)[6:58, 6:58]  # without the rounded corners
+        at = made.view.index[int(thumb.get_attribute("data-row"))]
+        whole = Image.fromarray(x[at].transpose(1, 2, 0)).convert("L").resize((64, 64), Image.Resampling.BOX)
+        expected = np.asarray(whole)[6:58, 6:58].astype(float)
+        fine = [part.reshape(13, 4, 13, 4).mean(axis=(1, 3)).ravel() for part in (seen, expected)]
+        assert np.corrcoef(*fine)[0, 1] > 0.93
+    point_at(page, 30)
+    assert pixels(page.locator("#tip .thumb")).std() > 5

@@ -1,0 +1,186 @@
+import csv
+import os
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from c3clust.errors import InputError, RunError
+from c3clust.report import edits
+from c3clust.report.export import export, safe_name
+
+
+def assignments(run, rows):
+    with open(run / "assignments.csv", "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
+        csv.writer(file).writerows([["name", "cluster", "confidence"], *rows])
+
+
+@pytest.fixture
+def originals(tmp_path, run):
+    """Four files of which two have the same name, and a run that clustered them."""
+    files = [tmp_path / "photos" / name for name in ("a/1.png", "b/1.png", "b/2.PNG", "b/sub dir/3.png")]
+    for i, file in enumerate(files):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        Image.new("L", (4, 4), i).save(file)
+    assignments(
+        run,
+        [
+            (f"{f.relative_to(tmp_path)}", c, p)
+            for f, c, p in zip(files, (3, 3, 5, 5), (0.9, 0.8, 0.95, 0.2), strict=True)
+        ],
+    )
+    return files
+
+
+def listing(folder):
+    return sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if not p.is_dir())
+
+
+def test_one_folder_a_cluster(run, originals, tmp_path):
+    before = [file.read_bytes() for file in originals]
+    done = export(run, tmp_path / "out", files=originals)
+    assert listing(tmp_path / "out") == ["3/1-2.png", "3/1.png", "5/2.PNG", "5/3.png", "index.csv"]
+    assert done.folders == {"3": 2, "5": 2}
+    assert done.n == 4
+    assert (tmp_path / "out/3/1-2.png").read_bytes() == before[1]
+    assert [file.read_bytes() for file in originals] == before
+
+
+def test_the_doubtful_go_to_unsure_and_names_are_used(run, originals, tmp_path):
+    edits.label(run, {3: "cats/../dogs", 5: "unsure"})
+    done = export(run, tmp_path / "out", files=originals, min_confidence=0.85)
+    assert listing(tmp_path / "out") == [
+        "3-cats_.._dogs/1.png",
+        "5-unsure/2.PNG",
+        "index.csv",
+        "unsure/1.png",
+        "unsure/3.png",
+    ]
+    assert done.folders["unsure"] == 2
+    with open(tmp_path / "out/index.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert rows[1]["file"] == "unsure/1.png"
+    assert rows[1]["cluster_name"] == "cats/../dogs"
+
+
+def test_merged_clusters_share_a_folder(run, originals, tmp_path):
+    edits.merge(run, [5, 3])
+    assert export(run, tmp_path / "out", files=originals).folders == {"5": 4}
+
+
+def test_links_lead_to_the_originals(run, originals, tmp_path):
+    export(run, tmp_path / "out", files=originals, link=True)
+    assert (tmp_path / "out/5/2.PNG").is_symlink()
+    assert (tmp_path / "out/5/2.PNG").resolve() == originals[2].resolve()
+
+
+def test_where_there_are_no_links_files_are_copied(run, originals, tmp_path, monkeypatch):
+    monkeypatch.setattr("pathlib.Path.symlink_to", lambda *_: (_ for _ in ()).throw(OSError("no")))
+    export(run, tmp_path / "out", files=originals, link=True)
+    assert not (tmp_path / "out/5/2.PNG").is_symlink()
+    assert (tmp_path / "out/5/2.PNG").is_file()
+
+
+def test_a_folder_that_holds_anything_is_refused(run, originals, tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/mine.txt").write_text("keep")
+    with pytest.raises(InputError, match="not empty: an export never overwrites"):
+        export(run, tmp_path / "out", files=originals)
+    assert listing(tmp_path / "out") == ["mine.txt"]
+
+
+def test_a_target_that_is_a_file_is_refused(run, originals, tmp_path):
+    (tmp_path / "out").write_text("keep")
+    with pytest.raises(InputError, match="cannot be written"):
+        export(run, tmp_path / "out", files=originals)
+
+
+def test_missing_originals_are_told_and_the_rest_goes_on(run, originals, tmp_path):
+    originals[0].unlink()
+    done = export(run, tmp_path / "out", files=originals)
+    assert done.missing == ["photos/a/1.png"]
+    assert done.n == 3
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes on this system")
+def test_a_pipe_is_not_waited_for(run, originals, tmp_path):
+    originals[0].unlink()
+    os.mkfifo(originals[0])
+    assert len(export(run, tmp_path / "out", files=originals).missing) == 1
+
+
+def test_pictures_of_archives_and_arrays_are_written_as_png(run, made, tmp_path):
+    done = export(run, tmp_path / "out", x=made.x)
+    assert done.n == 600
+    some = tmp_path / "out" / str(made.labels[7]) / "digit 0007.png"
+    np.testing.assert_array_equal(np.asarray(Image.open(some)), made.x[7, 0])
+
+
+def test_hostile_names_stay_inside(run, tmp_path):
+    names = [
+        "../../evil.png",
+        "/etc/passwd",
+        "C:\\x\\..\\y.jpg",
+        "..",
+        "a\x00b",
+        "",
+        ".",
+        "CON",
+        "\udcff.tif",
+        "x" * 400,
+        "X" * 400,
+    ]
+    assignments(run, [(name.replace("\x00", "\x01"), 0, 1.0) for name in names])
+    done = export(run, tmp_path / "out", x=np.zeros((len(names), 3, 4, 4)))
+    assert done.n == len(names) == len(listing(tmp_path / "out/0"))
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["out", "run"]
+
+
+def test_names_differing_by_case_do_not_clash(run, tmp_path):
+    assignments(run, [("a.png", 0, 1), ("A.png", 0, 1), ("a-2.png", 0, 1)])
+    export(run, tmp_path / "out", x=np.zeros((3, 1, 4, 4)))
+    assert len({name.casefold() for name in listing(tmp_path / "out/0")}) == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"x": np.zeros((3, 1, 4, 4))}, "3 images for a run of 600"),
+        ({"files": []}, "0 files for a run of 600"),
+        ({"x": np.zeros((600, 5))}, "feature vectors"),
+        ({}, "no file of their own"),
+        ({"x": np.zeros((600, 1, 4, 4)), "min_confidence": 1.5}, "min_confidence=1.5"),
+        ({"x": np.zeros((600, 1, 4, 4)), "min_confidence": float("nan")}, "min_confidence=nan"),
+    ],
+)
+def test_what_cannot_be_exported_is_told_before_anything_is_written(run, tmp_path, arguments, told):
+    with pytest.raises(InputError, match=told):
+        export(run, tmp_path / "out", **arguments)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "name\n", "name,cluster\na\n", "name,cluster\na,x\n", "name,cluster,confidence\na,99,1\n"]
+)
+def test_damaged_assignments_are_named(run, tmp_path, text):
+    (run / "assignments.csv").write_text(text)
+    with pytest.raises(RunError, match=r"assignments\.csv|clusters of this run"):
+        export(run, tmp_path / "out", x=np.zeros((1, 1, 4, 4)))
+
+
+def test_no_assignments(run, tmp_path):
+    (run / "assignments.csv").unlink()
+    with pytest.raises(RunError, match=r"assignments\.csv does not exist"):
+        export(run, tmp_path / "out")
+
+
+@given(st.text())
+def test_a_safe_name_is_one_short_name(name):
+    safe = safe_name(name)
+    assert safe
+    assert not set(safe) & set('/\\\0<>:"|?*\n')
+    assert safe not in (".", "..")
+    assert len(safe.encode("utf-8", "surrogatepass")) <= 130
+    assert safe == safe.rstrip(". ") or safe == "_"
