@@ -170,7 +170,7 @@ class CC(EstimatorMixin, BaseEstimator):
         checks.number("tau_i", self.tau_i, 1e-3, why="it divides cosines. A usual value is 0.5.")
         checks.number("tau_c", self.tau_c, 1e-3, why="it divides cosines. A usual value is 1.0.")
         checks.whole("projection_dim", self.projection_dim, why="it is the width of z. A usual value is 128.")
-        check_stage(self.epochs, self.batch_size, self.lr, self.schedule)
+        checks.stage(self.epochs, self.batch_size, self.lr, self.schedule)
 
     def _build_network(self, shape: tuple[int, ...]) -> ClusterNet:
         f, width = backbone(self.backbone, shape, self.stem)
@@ -181,13 +181,4 @@ class CC(EstimatorMixin, BaseEstimator):
         epochs = self.epochs if isinstance(self.epochs, int) else auto_epochs(n, batch, 420, 15, 400)
         network = bench.build(self._build_network)
         bench.train(Stage("cc", epochs, batch, self.lr, self.schedule), network, CCObjective(self.tau_i, self.tau_c))
-        return network  # type: ignore[return-value]
-
-
-def check_stage(epochs: Any, batch_size: Any, lr: Any, schedule: Any, prefix: str = "") -> None:
-    """Check the four parameters of a training stage; `prefix` is "cc_" for stage 1 of C3."""
-    if epochs != "auto":
-        checks.whole(f"{prefix}epochs", epochs, 0, why='it counts passes over the data. "auto" sets it from the data.')
-    checks.whole(f"{prefix}batch_size", batch_size, 2, why="a view is contrasted with others. A usual value is 256.")
-    checks.number(f"{prefix}lr", lr, 0.0, why="it is a learning rate. A usual value is 1e-3.")
-    checks.choice(f"{prefix}schedule", schedule, ("constant", "cosine"))
+        return network
