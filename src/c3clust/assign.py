@@ -8,7 +8,7 @@ from sklearn.cluster import KMeans, kmeans_plusplus
 from sklearn.neighbors import NearestNeighbors
 from torch import Tensor, nn
 
-__all__ = ["Centred", "Centres", "Neighbours", "spherical_kmeans"]
+__all__ = ["Centred", "Centres", "Neighbours", "nearest", "spherical_kmeans"]
 
 
 def spherical_kmeans(z: np.ndarray, n_clusters: int, seed: int, starts: int = 20, iterations: int = 100) -> np.ndarray:
@@ -30,6 +30,11 @@ def spherical_kmeans(z: np.ndarray, n_clusters: int, seed: int, starts: int = 20
             best, best_total = centres, total
     assert best is not None
     return best.astype(np.float32)
+
+
+def nearest(z: np.ndarray, centres: np.ndarray) -> np.ndarray:
+    """The centre with the largest cosine for each unit row: [n]."""
+    return (z @ centres.T).argmax(axis=1)
 
 
 def _means(z: np.ndarray, labels: np.ndarray, s: np.ndarray, n_clusters: int) -> np.ndarray:

@@ -88,6 +88,11 @@ class Bench:
         """z [n, D] of the clean samples."""
         return np.concatenate([z.numpy() for z, _ in embed(network, self.x, self.size)])
 
+    def features(self, network: Any) -> tuple[Tensor, Tensor]:
+        """z [n, D] and h [n, F] of the clean samples, on the CPU; for networks that encode and project."""
+        rows = list(embed(network, self.x, self.size, lambda x: (network.project(h := network.encode(x)), h)))
+        return torch.cat([z for z, _ in rows]), torch.cat([h for _, h in rows])
+
     def assignments(self, network: nn.Module) -> np.ndarray:
         """Soft assignments [n, M] of the clean samples."""
         return np.concatenate([c.numpy() for _, c in embed(network, self.x, self.size)])

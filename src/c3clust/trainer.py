@@ -9,7 +9,7 @@ True labels never come here.
 import math
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -111,15 +111,24 @@ def train(
     return dict(curves)
 
 
-def embed(network: nn.Module, x: ArrayLike, size: tuple[int, ...], batch: int = 512) -> Iterator[tuple[Tensor, Tensor]]:
-    """(z, c) of the un-augmented samples, batch by batch on the CPU: no gradient, memory bounded by the batch."""
+def embed(
+    network: nn.Module,
+    x: ArrayLike,
+    size: tuple[int, ...],
+    read: Callable[[Tensor], tuple[Tensor, Tensor]] | None = None,
+    batch: int = 512,
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """(z, c) of the un-augmented samples, batch by batch on the CPU: no gradient, memory bounded by the batch.
+
+    `read` takes other pairs from the network than its forward pass gives.
+    """
     device = next((t.device for t in network.state_dict().values()), torch.device("cpu"))
     was_training = network.training
     network.eval()
-    with torch.inference_mode():
+    with torch.no_grad():
         index = [np.arange(i, min(i + batch, len(x))) for i in range(0, len(x), batch)]
         for x_batch in _tensors(x, index, device):
-            z, c = network(_layout(augment.prepare(x_batch, size)))
+            z, c = (read or network)(_layout(augment.prepare(x_batch, size)))
             yield z.cpu(), c.cpu()
     network.train(was_training)
 

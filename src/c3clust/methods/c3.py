@@ -119,8 +119,8 @@ class C3(EstimatorMixin, BaseEstimator):
         Where stage 2 starts: a fitted estimator, or the folder of a saved one. None trains CC first.
     backbone, stem, image_size, augment, projection_dim, tau_i, tau_c
         As in :class:`CC`; of a given `start`, its own network is taken.
-    cc_epochs, cc_batch_size, cc_lr, cc_schedule
-        Stage 1: `epochs`, `batch_size`, `lr` and `schedule` of :class:`CC`.
+    cc_epochs, cc_batch_size, cc_lr, cc_schedule, cc_warmup
+        Stage 1: `epochs`, `batch_size`, `lr`, `schedule` and `warmup` of :class:`CC`.
     epochs : int or "auto", default="auto"
         Stage 2. "auto" comes to about 112 steps, and at least 5 passes. The paper: 20.
     batch_size : int, default=128
@@ -175,6 +175,7 @@ class C3(EstimatorMixin, BaseEstimator):
         cc_batch_size: int = 256,
         cc_lr: float = 1e-3,
         cc_schedule: str = "cosine",
+        cc_warmup: float = 0.3,
         epochs: int | str = "auto",
         batch_size: int = 128,
         lr: float = 1e-4,
@@ -200,6 +201,7 @@ class C3(EstimatorMixin, BaseEstimator):
         self.cc_batch_size = cc_batch_size
         self.cc_lr = cc_lr
         self.cc_schedule = cc_schedule
+        self.cc_warmup = cc_warmup
         self.epochs = epochs
         self.batch_size = batch_size
         self.lr = lr
@@ -219,10 +221,9 @@ class C3(EstimatorMixin, BaseEstimator):
 
     def _stage_1(self) -> CC:
         shared = ("backbone", "stem", "image_size", "augment", "projection_dim", "tau_i", "tau_c")
-        stage = {"epochs": self.cc_epochs, "batch_size": self.cc_batch_size, "lr": self.cc_lr}
-        return CC(
-            self.n_clusters, **{name: getattr(self, name) for name in shared}, **stage, schedule=self.cc_schedule
-        )
+        stage = ("epochs", "batch_size", "lr", "schedule", "warmup")
+        params = {name: getattr(self, name) for name in shared} | {name: getattr(self, f"cc_{name}") for name in stage}
+        return CC(self.n_clusters, **params)
 
     def _scaling(self, x: ArrayLike) -> tuple[Tensor, Tensor]:
         """Features are scaled as they were for the start."""

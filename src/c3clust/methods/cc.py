@@ -11,8 +11,10 @@ from typing import Any, final
 import torch
 from sklearn.base import BaseEstimator
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from c3clust import checks, dist
+from c3clust.assign import nearest, spherical_kmeans
 from c3clust.estimator import Bench, EstimatorMixin
 from c3clust.networks import ClusterNet, backbone
 from c3clust.ops import entropy, full_precision, nt_xent
@@ -59,16 +61,36 @@ def cluster_loss(c_a: Tensor, c_b: Tensor, tau_c: float = 1.0) -> Tensor:
 
 @dataclass(frozen=True)
 class CCObjective:
-    """What one step of CC minimises: L_ins + L_clu over the batch of all processes."""
+    """What one step of CC minimises: L_ins + L_clu over the batch of all processes; L_ins alone while warming up."""
 
     tau_i: float
     tau_c: float
+    warming_up: bool = False
 
     def __call__(self, network: ClusterNet, x_a: Tensor, x_b: Tensor) -> dict[str, Tensor]:
-        (z_a, c_a), (z_b, c_b) = network(x_a), network(x_b)
-        instance = instance_loss(dist.gather(z_a), dist.gather(z_b), self.tau_i)
-        cluster = cluster_loss(dist.gather(c_a), dist.gather(c_b), self.tau_c)
+        h_a, h_b = network.encode(x_a), network.encode(x_b)
+        instance = instance_loss(dist.gather(network.project(h_a)), dist.gather(network.project(h_b)), self.tau_i)
+        if self.warming_up:
+            return {"loss": instance, "instance_loss": instance}
+        cluster = cluster_loss(dist.gather(network.assign(h_a)), dist.gather(network.assign(h_b)), self.tau_c)
         return {"loss": instance + cluster, "instance_loss": instance, "cluster_loss": cluster}
+
+
+def start_head(network: ClusterNet, bench: Bench, steps: int = 200, batch: int = 512) -> None:
+    """Teach g_C the clusters that spherical k-means finds in z: a few steps of cross entropy on fixed features h.
+
+    A departure from the paper, where g_C starts at random: there it settles on clusters of features that mean little
+    yet, and never leaves them (digits, 60 epochs, seeds 0 and 1: ACC .76 and .79 where k-means in z gives .94).
+    """
+    z, h = bench.features(network)
+    labels = torch.from_numpy(nearest(z.numpy(), spherical_kmeans(z.numpy(), network.n_clusters, bench.seed)))
+    optimiser = torch.optim.Adam(network.g_c.parameters(), lr=1e-3)
+    for _ in range(steps):
+        i = torch.randint(len(h), (batch,), generator=bench.generator)
+        loss = F.cross_entropy(network.g_c(h[i].to(bench.device)), labels[i].to(bench.device))
+        optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        optimiser.step()
 
 
 # 3. Estimator
@@ -101,6 +123,9 @@ class CC(EstimatorMixin, BaseEstimator):
         Learning rate of Adam. The paper: 3e-4 for 1000 epochs of ResNet-34.
     schedule : {"cosine", "constant"}, default="cosine"
         The paper: "constant".
+    warmup : float, default=0.3
+        Share of the epochs with the instance loss alone; then the cluster head starts from k-means in z. The paper: 0,
+        and a head that starts at random.
     random_state : int, RandomState or None, default=None
     device : str, default="auto"
         "auto" takes CUDA or MPS where there is one, else the CPU.
@@ -146,6 +171,7 @@ class CC(EstimatorMixin, BaseEstimator):
         batch_size: int = 256,
         lr: float = 1e-3,
         schedule: str = "cosine",
+        warmup: float = 0.3,
         random_state: Any = None,
         device: str = "auto",
         verbose: bool = False,
@@ -162,6 +188,7 @@ class CC(EstimatorMixin, BaseEstimator):
         self.batch_size = batch_size
         self.lr = lr
         self.schedule = schedule
+        self.warmup = warmup
         self.random_state = random_state
         self.device = device
         self.verbose = verbose
@@ -170,6 +197,7 @@ class CC(EstimatorMixin, BaseEstimator):
         checks.number("tau_i", self.tau_i, 1e-3, why="it divides cosines. A usual value is 0.5.")
         checks.number("tau_c", self.tau_c, 1e-3, why="it divides cosines. A usual value is 1.0.")
         checks.whole("projection_dim", self.projection_dim, why="it is the width of z. A usual value is 128.")
+        checks.number("warmup", self.warmup, 0, 1, why="it is a share of the epochs. A usual value is 0.3.")
         checks.stage(self.epochs, self.batch_size, self.lr, self.schedule)
 
     def _build_network(self, shape: tuple[int, ...]) -> ClusterNet:
@@ -180,5 +208,11 @@ class CC(EstimatorMixin, BaseEstimator):
         n, batch = len(bench.x), self.batch_size
         epochs = self.epochs if isinstance(self.epochs, int) else auto_epochs(n, batch, 420, 15, 400)
         network = bench.build(self._build_network)
-        bench.train(Stage("cc", epochs, batch, self.lr, self.schedule), network, CCObjective(self.tau_i, self.tau_c))
+        warmup = round(self.warmup * epochs)
+        if warmup:
+            alone = CCObjective(self.tau_i, self.tau_c, warming_up=True)
+            bench.train(Stage("warmup", warmup, batch, self.lr), network, alone)
+            start_head(network, bench)
+        stage = Stage("cc", epochs - warmup, batch, self.lr, self.schedule)
+        bench.train(stage, network, CCObjective(self.tau_i, self.tau_c))
         return network

@@ -6,23 +6,23 @@ __all__ = ["ConvNet"]
 
 
 class ConvNet(nn.Module):
-    """Four 3x3 convolutions with batch norm, halving the picture between them while it is 4 px or more; global average.
+    """Three 3x3 convolutions with batch norm, halving the picture after the second and third; a 2x2 grid of the rest.
 
-    [N, C, H, W] -> [N, 256], 390 thousand weights.
+    The grid keeps where things are, which a global average forgets: on digits that is worth points.
+    [N, C, H, W] -> [N, 256], 230 thousand weights.
     """
 
     width = 256
 
     def __init__(self, channels: int) -> None:
         super().__init__()
-        widths = (32, 64, 128, self.width)
         layers: list[nn.Module] = []
-        for i, outputs in enumerate(widths):
-            inputs = channels if i == 0 else widths[i - 1]
+        for inputs, outputs, halve in ((channels, 32, False), (32, 64, True), (64, 128, True)):
             layers += [nn.Conv2d(inputs, outputs, 3, padding=1, bias=False), nn.BatchNorm2d(outputs), nn.ReLU(True)]
-            if i in (1, 2):
+            if halve:
                 layers.append(nn.MaxPool2d(2, ceil_mode=True))
-        self.layers = nn.Sequential(*layers)
+        self.layers = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(2), nn.Flatten())
+        self.last = nn.Sequential(nn.Linear(4 * 128, self.width), nn.BatchNorm1d(self.width), nn.ReLU(True))
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.layers(x).mean(dim=(2, 3))  # type: ignore[no-any-return]
+        return self.last(self.layers(x))  # type: ignore[no-any-return]

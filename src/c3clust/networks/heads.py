@@ -25,7 +25,7 @@ class ClusterNet(nn.Module):
 
     def __init__(self, f: nn.Module, width: int, projection_dim: int, n_clusters: int) -> None:
         super().__init__()
-        self.f = f
+        self.f, self.n_clusters = f, n_clusters
         self.g_i = head(width, projection_dim)
         self.g_c = head(width, n_clusters)
         self.register_buffer("centres", None)

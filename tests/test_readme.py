@@ -1,0 +1,48 @@
+"""The README's Python example runs as it stands, and so do its commands on small data."""
+
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language):
+    return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
+
+
+def test_the_python_example_runs(capsys):
+    (example,) = blocks("python")
+    exec(compile(example, "README.md", "exec"), {})
+    assert capsys.readouterr().out
+
+
+def commands():
+    """The lines of README that start with c3clust."""
+    lines = [line.split("#")[0].strip() for block in blocks("sh") for line in block.splitlines()]
+    return [shlex.split(line)[1:] for line in lines if line.startswith("c3clust ")]
+
+
+def test_the_commands_run_in_order(c3clust, tmp_path):
+    rng = np.random.default_rng(0)
+    for folder in ("photos", "tomorrow"):
+        (tmp_path / folder).mkdir()
+        for i in range(16):
+            pixels = rng.integers(0, 255, (12, 12, 3), dtype=np.uint8)
+            Image.fromarray(pixels).save(tmp_path / folder / f"{i}.jpg")
+    assert len(commands()) >= 6
+    for words in commands():
+        quick = ["--set", "cc_epochs=1", "--set", "epochs=1"] if words[0] == "fit" else []
+        done = c3clust(*words, *quick, cwd=tmp_path)
+        assert done.returncode == 0, (words, done.stderr)
+    assert (tmp_path / "new.csv").exists()
+    assert (tmp_path / "runs" / "photos" / "report.html").exists()
+
+
+@pytest.mark.parametrize("target", ["demo", "test", "setup", "check"])
+def test_the_makefile_has_the_targets(target):
+    assert re.search(rf"^{target}:", (Path(__file__).parent.parent / "Makefile").read_text(), flags=re.MULTILINE)
