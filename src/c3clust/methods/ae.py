@@ -91,7 +91,7 @@ class AE(EstimatorMixin, BaseEstimator):
     --------
     >>> from sklearn.datasets import load_digits
     >>> from c3clust.methods.ae import AE
-    >>> ae = AE(n_clusters=10, epochs=1, random_state=0).fit(load_digits().images / 16)
+    >>> ae = AE(n_clusters=10, hidden=(50,), epochs=1, random_state=0).fit(load_digits().images / 16)
     >>> ae.transform(load_digits().images[:2] / 16).shape
     (2, 10)
     """

@@ -93,7 +93,7 @@ class DAE(EstimatorMixin, BaseEstimator):
     --------
     >>> from sklearn.datasets import load_digits
     >>> from c3clust.methods.dae import DAE
-    >>> dae = DAE(n_clusters=10, epochs=1, random_state=0).fit(load_digits().images / 16)
+    >>> dae = DAE(n_clusters=10, hidden=(50,), epochs=1, random_state=0).fit(load_digits().images / 16)
     >>> dae.transform(load_digits().images[:2] / 16).shape
     (2, 10)
     """

@@ -102,7 +102,7 @@ class DCN(EstimatorMixin, BaseEstimator):
     pretrain_epochs, pretrain_batch_size, pretrain_lr, pretrain_schedule
         Stage 1, the autoencoder: `epochs`, `batch_size`, `lr` and `schedule` of :class:`DAE`.
     epochs : int or "auto", default="auto"
-        Stage 2. "auto" comes to about 280 steps, and at least 5 passes. The paper: 50 epochs.
+        Stage 2. "auto" comes to about 200 steps, and at least 5 passes. The paper: 50 epochs.
     batch_size : int, default=256
     lr : float, default=1e-4
         Learning rate of Adam. The paper: SGD at 1e-4 with momentum 0.9.
@@ -132,8 +132,8 @@ class DCN(EstimatorMixin, BaseEstimator):
     --------
     >>> from sklearn.datasets import load_digits
     >>> from c3clust.methods.dcn import DCN
-    >>> dcn = DCN(n_clusters=10, pretrain_epochs=1, epochs=1, random_state=0).fit(load_digits().images / 16)
-    >>> dcn.predict_proba(load_digits().images[:2] / 16).shape
+    >>> dcn = DCN(n_clusters=10, hidden=(50,), pretrain_epochs=1, epochs=1, random_state=0)
+    >>> dcn.fit(load_digits().images / 16).predict_proba(load_digits().images[:2] / 16).shape
     (2, 10)
     """
 
@@ -203,6 +203,6 @@ class DCN(EstimatorMixin, BaseEstimator):
         network = self._stage_1()._fit(bench)
         self.start_labels_ = bench.assignments(network).argmax(axis=1)
         n, batch = len(bench.x), self.batch_size
-        epochs = self.epochs if isinstance(self.epochs, int) else auto_epochs(n, batch, 280, 5, 100)
+        epochs = self.epochs if isinstance(self.epochs, int) else auto_epochs(n, batch, 200, 5, 100)
         bench.train(Stage("dcn", epochs, batch, self.lr, self.schedule), network, DCNObjective(self.lam))
         return network

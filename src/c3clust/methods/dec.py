@@ -95,7 +95,7 @@ class DEC(EstimatorMixin, BaseEstimator):
     pretrain_epochs, pretrain_batch_size, pretrain_lr, pretrain_schedule
         Stage 1, the autoencoder: `epochs`, `batch_size`, `lr` and `schedule` of :class:`DAE`.
     epochs : int or "auto", default="auto"
-        Stage 2. "auto" comes to about 280 steps, and at least 5 passes.
+        Stage 2. "auto" comes to about 200 steps, and at least 5 passes.
         The paper: until fewer than 0.1 % of the labels change.
     batch_size : int, default=256
     lr : float, default=1e-4
@@ -126,8 +126,8 @@ class DEC(EstimatorMixin, BaseEstimator):
     --------
     >>> from sklearn.datasets import load_digits
     >>> from c3clust.methods.dec import DEC
-    >>> dec = DEC(n_clusters=10, pretrain_epochs=1, epochs=1, random_state=0).fit(load_digits().images / 16)
-    >>> dec.predict_proba(load_digits().images[:2] / 16).shape
+    >>> dec = DEC(n_clusters=10, hidden=(50,), pretrain_epochs=1, epochs=1, random_state=0)
+    >>> dec.fit(load_digits().images / 16).predict_proba(load_digits().images[:2] / 16).shape
     (2, 10)
     """
 
@@ -210,5 +210,5 @@ def prepare_sharpening(network: Centred) -> None:
 
 
 def sharpening_epochs(epochs: int | str, bench: Bench, batch_size: int) -> int:
-    """ "auto" comes to about 280 steps, and at least 5 passes."""
-    return epochs if isinstance(epochs, int) else auto_epochs(len(bench.x), batch_size, 280, 5, 100)
+    """ "auto" comes to about 200 steps, and at least 5 passes."""
+    return epochs if isinstance(epochs, int) else auto_epochs(len(bench.x), batch_size, 200, 5, 100)

@@ -70,7 +70,7 @@ class IDEC(EstimatorMixin, BaseEstimator):
     pretrain_epochs, pretrain_batch_size, pretrain_lr, pretrain_schedule
         Stage 1, the autoencoder: `epochs`, `batch_size`, `lr` and `schedule` of :class:`DAE`.
     epochs : int or "auto", default="auto"
-        Stage 2. "auto" comes to about 280 steps, and at least 5 passes.
+        Stage 2. "auto" comes to about 200 steps, and at least 5 passes.
         The paper: until fewer than 0.1 % of the labels change.
     batch_size : int, default=256
     lr : float, default=1e-3
@@ -100,8 +100,8 @@ class IDEC(EstimatorMixin, BaseEstimator):
     --------
     >>> from sklearn.datasets import load_digits
     >>> from c3clust.methods.idec import IDEC
-    >>> idec = IDEC(n_clusters=10, pretrain_epochs=1, epochs=1, random_state=0).fit(load_digits().images / 16)
-    >>> idec.predict_proba(load_digits().images[:2] / 16).shape
+    >>> idec = IDEC(n_clusters=10, hidden=(50,), pretrain_epochs=1, epochs=1, random_state=0)
+    >>> idec.fit(load_digits().images / 16).predict_proba(load_digits().images[:2] / 16).shape
     (2, 10)
     """
 

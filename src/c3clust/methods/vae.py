@@ -113,7 +113,7 @@ class VAE(EstimatorMixin, BaseEstimator):
     --------
     >>> from sklearn.datasets import load_digits
     >>> from c3clust.methods.vae import VAE
-    >>> vae = VAE(n_clusters=10, epochs=1, random_state=0).fit(load_digits().images / 16)
+    >>> vae = VAE(n_clusters=10, hidden=(50,), epochs=1, random_state=0).fit(load_digits().images / 16)
     >>> vae.transform(load_digits().images[:2] / 16).shape
     (2, 10)
     """
