@@ -10,7 +10,15 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from c3clust import acc, load, methods
 
-SMALL = {"n_clusters": 3, "cc_epochs": 12, "epochs": 6, "random_state": 0}
+SMALL = {
+    "n_clusters": 3,
+    "cc_epochs": 12,
+    "pretrain_epochs": 6,
+    "epochs": 6,
+    "hidden": (16,),
+    "n_init": 2,
+    "random_state": 0,
+}
 """Budgets for tests: each method takes those of these parameters that it has."""
 
 
@@ -33,7 +41,7 @@ def blobs():
 @pytest.mark.parametrize("name", methods.names())
 def test_three_blobs_are_found(name, blobs):
     x, y = blobs
-    assert acc(y, make(name, cc_epochs=60, epochs=20).fit_predict(x)) > 0.95
+    assert acc(y, make(name, cc_epochs=60, pretrain_epochs=20, epochs=20).fit_predict(x)) > 0.95
 
 
 @pytest.mark.parametrize("name", methods.names())
@@ -66,7 +74,7 @@ def test_a_second_fit_forgets_the_first(name, blobs):
 @pytest.mark.parametrize("shape", [(24, 5), (24, 8, 8), (24, 3, 9, 7), (24, 6, 6, 3)])
 def test_save_and_load_predict_the_same(name, shape, tmp_path):
     x = np.random.default_rng(0).random(shape)
-    fitted = make(name, cc_epochs=1, epochs=1).fit(x)
+    fitted = make(name, cc_epochs=1, pretrain_epochs=1, epochs=1).fit(x)
     fitted.save(tmp_path / "model")
     loaded = load(tmp_path / "model")
     np.testing.assert_array_equal(fitted.predict_proba(x), loaded.predict_proba(x))

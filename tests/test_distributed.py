@@ -10,21 +10,43 @@ import torch
 import torch.multiprocessing as mp
 
 from c3clust import dist
+from c3clust.assign import Centred
+from c3clust.methods.ae import AEObjective
 from c3clust.methods.c3 import C3Objective
 from c3clust.methods.cc import CCObjective
+from c3clust.methods.dcn import DCNObjective
+from c3clust.methods.dec import DECObjective
+from c3clust.methods.idec import IDECObjective
+from c3clust.methods.simclr import Projected, SimCLRObjective
 from c3clust.networks import ClusterNet
+from c3clust.networks.autoencoder import Autoencoder
 
-OBJECTIVES = {
+OBJECTIVES = {  # of a ClusterNet
     "cc": CCObjective(0.5, 1.0),
     "c3 follow": C3Objective(0.6, 0.1, 1.0, "follow"),
     "c3 joint": C3Objective(0.6, 0.1, 1.0, "joint"),
     "c3 frozen": C3Objective(0.6, 0.1, 1.0, "frozen"),
 }
 
+CENTRED = {  # made anew for each use, for some have a memory; of an autoencoder with centres
+    "ae": lambda: AEObjective(),
+    "dec": lambda: DECObjective((6,)),
+    "idec": lambda: IDECObjective(0.1, (6,)),
+    "dcn": lambda: DCNObjective(0.05),
+    "simclr": lambda: SimCLRObjective(0.5),
+}
+NAMES = [*OBJECTIVES, *CENTRED]
 
-def network():
+
+def network(name):
     torch.manual_seed(0)
-    return ClusterNet(torch.nn.Sequential(torch.nn.Linear(6, 5), torch.nn.ReLU()), 5, 4, 3)
+    f = torch.nn.Sequential(torch.nn.Linear(6, 5), torch.nn.ReLU())
+    if name in OBJECTIVES:
+        return ClusterNet(f, 5, 4, 3)
+    net = Centred(Projected(f, 5, 4), 5, 3) if name == "simclr" else Centred(Autoencoder((6,), (5,), 2), 2, 3)
+    torch.nn.init.normal_(net.readout.centres)
+    net.readout.centres.requires_grad_(name in ("dec", "idec"))
+    return net
 
 
 def views(n=12):
@@ -32,19 +54,22 @@ def views(n=12):
     return torch.randn(n, 6, generator=g), torch.randn(n, 6, generator=g)
 
 
-def step(objective, x_a, x_b):
-    net = network()
+def step(name, x_a, x_b):
+    """The loss, the gradients, and the parameters, which an objective may move too."""
+    objective, net = OBJECTIVES[name] if name in OBJECTIVES else CENTRED[name](), network(name)
+    if hasattr(objective, "refresh"):
+        objective.refresh(net, views()[0].numpy())
     terms = objective(net, x_a, x_b)
     terms["loss"].backward()
     dist.sum_gradients(net.parameters())
-    return terms["loss"].item(), [None if p.grad is None else p.grad for p in net.parameters()]
+    return terms["loss"].item(), [p.grad for p in net.parameters()] + [p.detach() for p in net.parameters()]
 
 
 def worker(rank, world, folder):
     os.environ |= {"RANK": str(rank), "WORLD_SIZE": str(world), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29517"}
     assert dist.join()
     x_a, x_b = (x.chunk(world)[rank] for x in views())
-    torch.save({name: step(objective, x_a, x_b) for name, objective in OBJECTIVES.items()}, f"{folder}/{rank}.pt")
+    torch.save({name: step(name, x_a, x_b) for name in NAMES}, f"{folder}/{rank}.pt")
     dist.leave()
 
 
@@ -52,8 +77,8 @@ def test_two_processes_equal_one(tmp_path):
     mp.spawn(worker, args=(2, str(tmp_path)), nprocs=2)
     for rank in range(2):
         found = torch.load(tmp_path / f"{rank}.pt")
-        for name, objective in OBJECTIVES.items():
-            loss, gradients = step(objective, *views())
+        for name in NAMES:
+            loss, gradients = step(name, *views())
             assert found[name][0] == pytest.approx(loss, rel=1e-6)
             for one, two in zip(gradients, found[name][1], strict=True):
                 assert (one is None) == (two is None)

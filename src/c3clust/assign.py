@@ -1,11 +1,14 @@
-"""From a learned space to clusters: spherical k-means for unit vectors, centres for everything else."""
+"""From a learned space to clusters: spherical k-means for unit vectors, centres or neighbours for everything else."""
+
+from typing import Any
 
 import numpy as np
 import torch
-from sklearn.cluster import kmeans_plusplus
+from sklearn.cluster import KMeans, kmeans_plusplus
+from sklearn.neighbors import NearestNeighbors
 from torch import Tensor, nn
 
-__all__ = ["Centres", "nearest", "spherical_kmeans"]
+__all__ = ["Centred", "Centres", "Neighbours", "nearest", "spherical_kmeans"]
 
 
 def spherical_kmeans(z: np.ndarray, n_clusters: int, seed: int, starts: int = 20, iterations: int = 100) -> np.ndarray:
@@ -47,19 +50,88 @@ class Centres(nn.Module):
     """Cluster centres as a network: x -> (flattened x, soft assignment).
 
     The assignment is DEC's Student-t kernel q_m ~ 1 / (1 + d_m^2 / spread), spread = mean squared distance of the
-    training samples to their centre; its argmax is the nearest centre.
+    training samples to their centre; its argmax is the nearest centre. `trainable` centres take part in training.
     """
 
-    centres: Tensor
     spread: Tensor
 
-    def __init__(self, n_clusters: int, width: int) -> None:
+    def __init__(self, n_clusters: int, width: int, trainable: bool = False) -> None:
         super().__init__()
-        self.register_buffer("centres", torch.zeros(n_clusters, width))
+        self.centres = nn.Parameter(torch.zeros(n_clusters, width), requires_grad=trainable)
         self.register_buffer("spread", torch.ones(()))
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         z = x.flatten(1)
-        d2 = torch.cdist(z, self.centres).square()  # [N, M]
-        q = 1 / (1 + d2 / self.spread)
-        return z, q / q.sum(dim=1, keepdim=True)
+        return z, student_t(torch.cdist(z, self.centres).square(), self.spread)  # [N, D], [N, M]
+
+    @torch.no_grad()
+    def place(self, z: np.ndarray, starts: int, seed: int) -> None:
+        """Put the centres where k-means (the best of `starts`) finds them in z [n, D], and set the spread."""
+        found = KMeans(len(self.centres), n_init=starts, random_state=seed).fit(z)
+        self.centres.copy_(torch.from_numpy(found.cluster_centers_))
+        self.spread.fill_(max(found.inertia_ / len(z), 1e-12))
+
+
+def student_t(d2: Tensor, spread: Tensor) -> Tensor:
+    """q_m ~ 1 / (1 + d_m^2 / spread), rows sum to 1. d2: [N, M]."""
+    q = 1 / (1 + d2 / spread)
+    return q / q.sum(dim=1, keepdim=True)
+
+
+class Centred(nn.Module):
+    """A body x -> z of width D with Centres on top: x -> (z, c)."""
+
+    body: Any  # a module; what else it can do is known to the method that made it
+
+    def __init__(self, body: nn.Module, width: int, n_clusters: int, trainable: bool = False) -> None:
+        super().__init__()
+        self.body = body
+        self.readout = Centres(n_clusters, width, trainable)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        return self.readout(self.body(x))
+
+
+class Neighbours(nn.Module):
+    """Labelled samples as a network: x -> (flattened x, soft assignment), for methods that label samples and no more.
+
+    The argmax is the label of the nearest stored sample, so each of them keeps its own label (of equal samples all
+    get the same one). The assignment is `student_t` of the squared distance to each cluster's nearest sample.
+    float64, since a sample must find itself.
+    """
+
+    samples: Tensor
+    labels: Tensor
+    spread: Tensor
+
+    def __init__(self, n_clusters: int, width: int, n: int = 0) -> None:
+        super().__init__()
+        self.n_clusters = n_clusters
+        self.register_buffer("samples", torch.zeros(n, width))
+        self.register_buffer("labels", torch.zeros(n, dtype=torch.int64))
+        self.register_buffer("spread", torch.ones((), dtype=torch.float64))
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        z = x.flatten(1)
+        d2 = torch.cdist(z.double(), self.samples.double()).square()  # [N, n]
+        nearest = d2.new_full((len(z), self.n_clusters), torch.inf)
+        nearest.scatter_reduce_(1, self.labels.expand(len(z), -1), d2, "amin")  # [N, M]
+        return z, student_t(nearest, self.spread)
+
+    @torch.no_grad()
+    def store(self, samples: np.ndarray, labels: np.ndarray) -> None:
+        """Keep samples [n, D] and their labels [n]; the spread becomes the mean squared distance to a neighbour."""
+        self.samples, self.labels = torch.from_numpy(samples), torch.from_numpy(labels.astype(np.int64))
+        distance, _ = NearestNeighbors(n_neighbors=1).fit(samples).kneighbors()
+        self.spread.fill_(max(float(np.square(distance).mean()), 1e-12))
+
+    def _load_from_state_dict(self, state: dict[str, Any], prefix: str, *args: Any) -> None:
+        """Take as many samples as the file holds, once they fit together."""
+        samples, labels = state.get(prefix + "samples"), state.get(prefix + "labels")
+        if samples is not None and labels is not None:
+            known = ((labels >= 0) & (labels < self.n_clusters)).all()
+            if samples.ndim != 2 or labels.shape != samples.shape[:1] or not known:
+                raise ValueError("the stored samples and their labels do not fit together")
+            self.samples = torch.empty(len(samples), self.samples.shape[1], device=self.samples.device)
+            self.labels = torch.empty(len(samples), dtype=torch.int64, device=self.labels.device)
+        super()._load_from_state_dict(state, prefix, *args)

@@ -7,7 +7,7 @@ from typing import Any
 
 from c3clust.errors import InputError, suggest
 
-__all__ = ["choice", "number", "whole"]
+__all__ = ["choice", "number", "stage", "whole"]
 
 
 def number(name: str, value: Any, low: float = -math.inf, high: float = math.inf, *, why: str) -> float:
@@ -32,6 +32,15 @@ def choice(name: str, value: Any, known: Iterable[str]) -> str:
     if value not in known:
         raise InputError(f"{name}={value!r} is unknown. {suggest(str(value), known)}")
     return str(value)
+
+
+def stage(epochs: Any, batch_size: Any, lr: Any, schedule: Any, prefix: str = "") -> None:
+    """The four parameters of a training stage; `prefix` is what their names begin with, as "cc_" for stage 1 of C3."""
+    if epochs != "auto":
+        whole(f"{prefix}epochs", epochs, 0, why='it counts passes over the data. "auto" sets it from the data.')
+    whole(f"{prefix}batch_size", batch_size, 2, why="it is how many samples make a step. A usual value is 256.")
+    number(f"{prefix}lr", lr, 0.0, why="it is a learning rate. A usual value is 1e-3.")
+    choice(f"{prefix}schedule", schedule, ("constant", "cosine"))
 
 
 def _interval(low: float, high: float) -> str:

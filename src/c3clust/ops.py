@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-__all__ = ["entropy", "full_precision", "nt_xent", "twin_mask", "xlogx"]
+__all__ = ["entropy", "full_precision", "kl_rows", "nt_xent", "sharpened", "twin_mask", "xlogx"]
 
 
 def full_precision(x: Tensor) -> Tensor:
@@ -20,6 +20,17 @@ def xlogx(p: Tensor) -> Tensor:
 def entropy(p: Tensor, dim: int = -1) -> Tensor:
     """H(p) = -sum p log p along dim, in nats."""
     return -xlogx(p).sum(dim)
+
+
+def kl_rows(t: Tensor, q: Tensor) -> Tensor:
+    """KL(t_i ‖ q_i) = Σ_j t_ij log(t_ij / q_ij) of each row: [N, M], [N, M] -> [N]. Finite where q underflows to 0."""
+    return (xlogx(t) - t * q.clamp_min(torch.finfo(q.dtype).tiny).log()).sum(dim=1)
+
+
+def sharpened(q: Tensor, sizes: Tensor) -> Tensor:
+    """DEC's target t_ij ~ q_ij² / sizes_j, rows sum to 1. q: [N, M]; sizes: [M], the sums of q over all samples."""
+    t = q.square() / sizes.clamp_min(torch.finfo(q.dtype).tiny)
+    return t / t.sum(dim=1, keepdim=True)
 
 
 def twin_mask(n: int, device: torch.device | str | None = None) -> Tensor:

@@ -24,7 +24,7 @@ from c3clust.assign import spherical_kmeans
 from c3clust.errors import InputError
 from c3clust.data.images import ArrayLike
 from c3clust.estimator import Bench, EstimatorMixin, read_model, restore, standard_scaling
-from c3clust.methods.cc import CC, check_stage, cluster_loss
+from c3clust.methods.cc import CC, cluster_loss
 from c3clust.networks import ClusterNet
 from c3clust.ops import full_precision, twin_mask
 from c3clust.trainer import Stage, auto_epochs, embed
@@ -220,8 +220,8 @@ class C3(EstimatorMixin, BaseEstimator):
         checks.number("gamma", self.gamma, 0, why="it is the sharpness of weights. A usual value is 0.1.")
         checks.choice("head", self.head, HEADS)
         checks.choice("readout", self.readout, ("head", "z"))
-        check_stage(self.cc_epochs, self.cc_batch_size, self.cc_lr, self.cc_schedule, prefix="cc_")
-        check_stage(self.epochs, self.batch_size, self.lr, self.schedule)
+        checks.stage(self.cc_epochs, self.cc_batch_size, self.cc_lr, self.cc_schedule, prefix="cc_")
+        checks.stage(self.epochs, self.batch_size, self.lr, self.schedule)
         self._stage_1()._check_params()
 
     def _stage_1(self) -> CC:

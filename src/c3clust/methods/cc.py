@@ -198,7 +198,7 @@ class CC(EstimatorMixin, BaseEstimator):
         checks.number("tau_c", self.tau_c, 1e-3, why="it divides cosines. A usual value is 1.0.")
         checks.whole("projection_dim", self.projection_dim, why="it is the width of z. A usual value is 128.")
         checks.number("warmup", self.warmup, 0, 1, why="it is a share of the epochs. A usual value is 0.3.")
-        check_stage(self.epochs, self.batch_size, self.lr, self.schedule)
+        checks.stage(self.epochs, self.batch_size, self.lr, self.schedule)
 
     def _build_network(self, shape: tuple[int, ...]) -> ClusterNet:
         f, width = backbone(self.backbone, shape, self.stem)
@@ -207,7 +207,7 @@ class CC(EstimatorMixin, BaseEstimator):
     def _fit(self, bench: Bench) -> ClusterNet:
         n, batch = len(bench.x), self.batch_size
         epochs = self.epochs if isinstance(self.epochs, int) else auto_epochs(n, batch, 420, 15, 400)
-        network: Any = bench.build(self._build_network)
+        network = bench.build(self._build_network)
         warmup = round(self.warmup * epochs)
         if warmup:
             alone = CCObjective(self.tau_i, self.tau_c, warming_up=True)
@@ -215,13 +215,4 @@ class CC(EstimatorMixin, BaseEstimator):
             start_head(network, bench)
         stage = Stage("cc", epochs - warmup, batch, self.lr, self.schedule)
         bench.train(stage, network, CCObjective(self.tau_i, self.tau_c))
-        return network  # type: ignore[no-any-return]
-
-
-def check_stage(epochs: Any, batch_size: Any, lr: Any, schedule: Any, prefix: str = "") -> None:
-    """Check the four parameters of a training stage; `prefix` is "cc_" for stage 1 of C3."""
-    if epochs != "auto":
-        checks.whole(f"{prefix}epochs", epochs, 0, why='it counts passes over the data. "auto" sets it from the data.')
-    checks.whole(f"{prefix}batch_size", batch_size, 2, why="a view is contrasted with others. A usual value is 256.")
-    checks.number(f"{prefix}lr", lr, 0.0, why="it is a learning rate. A usual value is 1e-3.")
-    checks.choice(f"{prefix}schedule", schedule, ("constant", "cosine"))
+        return network

@@ -1,0 +1,163 @@
+"""VAE: a variational autoencoder, then k-means on the means of its codes.
+
+Kingma, Welling, ICLR 2014, https://arxiv.org/abs/1312.6114
+The encoder gives a normal distribution of codes q(z|x) = N(μ, σ²), the decoder the mean of p(x|z) = N(x̂, 1) over
+inputs of mean square 1: one likelihood for pixels and for feature vectors. k-means runs on μ.
+Shapes: N samples per batch, d input entries, D code width, M clusters.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import torch
+from sklearn.base import BaseEstimator
+from torch import Tensor
+
+from c3clust import checks, dist
+from c3clust.assign import Centred
+from c3clust.estimator import Bench, EstimatorMixin
+from c3clust.methods.ae import check_widths, reconstruction_epochs, set_scale
+from c3clust.networks.autoencoder import Autoencoder
+from c3clust.trainer import Stage
+
+__all__ = ["VAE"]
+
+
+# 1. Loss
+
+
+def kl_to_standard_normal(mu: Tensor, log_var: Tensor) -> Tensor:
+    """KL(N(μ, σ²) ‖ N(0, I)) = -½ Σ (1 + log σ² - μ² - σ²) of each sample: [N, D], [N, D] -> [N]."""
+    return -0.5 * (1 + log_var - mu.square() - log_var.exp()).sum(dim=1)
+
+
+def gaussian_nll(x: Tensor, x_hat: Tensor) -> Tensor:
+    """-log N(x; x̂, I) of each sample, without its constant: ½ ‖x - x̂‖². [N, d], [N, d] -> [N]."""
+    return 0.5 * (x - x_hat).square().sum(dim=1)
+
+
+# 2. Objective
+
+
+class VariationalAutoencoder(Autoencoder):
+    """An autoencoder whose encoder gives μ and log σ² of the code; `forward` is μ."""
+
+    def __init__(self, shape: tuple[int, ...], hidden: Sequence[int], code_dim: int) -> None:
+        super().__init__(shape, hidden, code_dim, code_outputs=2 * code_dim)
+
+    def posterior(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """μ and log σ² of q(z|x): [N, D] each; the variance stays within e^±10."""
+        mu, log_var = self.f(self.scaled(x)).chunk(2, dim=1)
+        return mu, log_var.clamp(-10, 10)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.posterior(x)[0]
+
+
+@dataclass(frozen=True)
+class VAEObjective:
+    """What one step minimises: minus the evidence lower bound, with one draw of z, over the batch of all processes."""
+
+    def __call__(self, network: Centred, x_a: Tensor, x_b: Tensor) -> dict[str, Tensor]:
+        body = network.body
+        mu, log_var = body.posterior(x_a)
+        z = mu + torch.randn_like(mu) * (0.5 * log_var).exp()
+        nll = dist.gather(gaussian_nll(body.scaled(x_a), body.decode(z))).mean()
+        kl = dist.gather(kl_to_standard_normal(mu, log_var)).mean()
+        return {"loss": nll + kl, "reconstruction_loss": nll, "kl_loss": kl}
+
+
+# 3. Estimator
+
+
+@final
+class VAE(EstimatorMixin, BaseEstimator):
+    """Cluster with k-means on the mean codes of a variational autoencoder.
+
+    Parameters
+    ----------
+    n_clusters : int, default=10
+        M, the number of clusters.
+    image_size : int, default=None
+        Side in pixels at which images are trained and predicted; None keeps their own.
+    hidden : tuple of int, default=(500, 500, 2000)
+        Widths of the encoder's hidden layers; the decoder has them in reverse.
+    code_dim : int, default=10
+        D, the width of z.
+    epochs : int or "auto", default="auto"
+        "auto" comes to about 500 steps, and at least 15 passes. The literature: 50 to 500 epochs.
+    batch_size : int, default=256
+    lr : float, default=1e-3
+        Learning rate of Adam.
+    schedule : {"cosine", "constant"}, default="cosine"
+    n_init : int, default=20
+        Starts of k-means.
+    random_state : int, RandomState or None, default=None
+    device : str, default="auto"
+    verbose : bool, default=False
+
+    Attributes
+    ----------
+    labels_, confidence_ : ndarray [n]
+    network_ : Centred
+        The autoencoder (`body`) and the centres of its codes (`readout`).
+    stages_ : list of dict
+        Name, epochs, seconds and curves of the training stage.
+
+    References
+    ----------
+    Kingma, Welling. Auto-encoding variational Bayes. ICLR 2014. https://arxiv.org/abs/1312.6114
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from c3clust.methods.vae import VAE
+    >>> vae = VAE(n_clusters=10, hidden=(50,), epochs=1, random_state=0).fit(load_digits().images / 16)
+    >>> vae.transform(load_digits().images[:2] / 16).shape
+    (2, 10)
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 10,
+        *,
+        image_size: int | None = None,
+        hidden: Any = (500, 500, 2000),
+        code_dim: int = 10,
+        epochs: int | str = "auto",
+        batch_size: int = 256,
+        lr: float = 1e-3,
+        schedule: str = "cosine",
+        n_init: int = 20,
+        random_state: Any = None,
+        device: str = "auto",
+        verbose: bool = False,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.image_size = image_size
+        self.hidden = hidden
+        self.code_dim = code_dim
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.lr = lr
+        self.schedule = schedule
+        self.n_init = n_init
+        self.random_state = random_state
+        self.device = device
+        self.verbose = verbose
+
+    def _check_params(self) -> None:
+        checks.stage(self.epochs, self.batch_size, self.lr, self.schedule)
+        check_widths(self.hidden, self.code_dim, self.n_init)
+
+    def _build_network(self, shape: tuple[int, ...]) -> Centred:
+        return Centred(VariationalAutoencoder(shape, self.hidden, self.code_dim), self.code_dim, self.n_clusters)
+
+    def _fit(self, bench: Bench) -> Centred:
+        network = bench.build(self._build_network)
+        set_scale(network.body, bench)
+        epochs = reconstruction_epochs(self.epochs, bench, self.batch_size)
+        bench.train(Stage("vae", epochs, self.batch_size, self.lr, self.schedule), network, VAEObjective())
+        network.readout.place(bench.codes(network), self.n_init, bench.seed)
+        return network
