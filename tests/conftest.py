@@ -9,7 +9,15 @@ from types import SimpleNamespace
 import pytest
 
 ROOT = Path(__file__).parent.parent
-ENVIRONMENT = {"COLUMNS": "200", "NO_COLOR": "1", "PYTHONPATH": str(ROOT / "src")}
+# One thread each: two that share busy cores spend their time waiting for each other.
+ENVIRONMENT = {"OMP_NUM_THREADS": "1", "COLUMNS": "200", "NO_COLOR": "1", "PYTHONPATH": str(ROOT / "src")}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread():
+    import torch
+
+    torch.set_num_threads(1)
 
 
 @pytest.fixture

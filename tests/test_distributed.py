@@ -93,9 +93,31 @@ def test_alone_everything_is_the_identity():
 
 
 def test_torchrun_fits_and_one_process_writes(tmp_path):
-    command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", "--master_port=29518", "-m", "c3clust"]
-    fit = ["fit", "digits", "-k", "10", "-o", str(tmp_path / "run"), "--set", "cc_epochs=1", "--set", "epochs=1", "--json"]
-    done = subprocess.run(command + fit, capture_output=True, text=True, timeout=300, env=os.environ | {"OMP_NUM_THREADS": "1"})
+    command = [
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--nproc_per_node=2",
+        "--master_port=29518",
+        "-m",
+        "c3clust",
+    ]
+    fit = [
+        "fit",
+        "digits",
+        "-k",
+        "10",
+        "-o",
+        str(tmp_path / "run"),
+        "--set",
+        "cc_epochs=1",
+        "--set",
+        "epochs=1",
+        "--json",
+    ]
+    done = subprocess.run(
+        command + fit, capture_output=True, text=True, timeout=300, env=os.environ | {"OMP_NUM_THREADS": "1"}
+    )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["run"] == str(tmp_path / "run")
     assert (tmp_path / "run" / "record.json").exists()

@@ -14,7 +14,7 @@ def number(name: str, value: Any, low: float = -math.inf, high: float = math.inf
     """A finite real number in [low, high]."""
     if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
         raise InputError(f"{name}={value!r} is not a finite number: {why}")
-    if not low <= value <= high:
+    if not low <= float(value) <= high:
         raise InputError(f"{name}={value!r} is outside {_interval(low, high)}: {why}")
     return float(value)
 

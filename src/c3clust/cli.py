@@ -7,7 +7,7 @@ import json
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -42,11 +42,15 @@ def fit(
     clusters: Clusters = None,
     *,
     out: Annotated[Path, typer.Option("-o", "--out", help="The folder of the new run.")],
-    method: Annotated[str | None, typer.Option("--method", help="See: c3clust list methods.", show_default="c3")] = None,
+    method: Annotated[
+        str | None, typer.Option("--method", help="See: c3clust list methods.", show_default="c3")
+    ] = None,
     seed: Seed = 0,
     recipe: Annotated[str | None, typer.Option("--recipe", help="See: c3clust list recipes.")] = None,
     settings: Annotated[list[str] | None, typer.Option("--set", help="A parameter, name=value; repeatable.")] = None,
-    labels: Annotated[str | None, typer.Option("--labels", help="'folders': sub-folders are classes, for scores.")] = None,
+    labels: Annotated[
+        str | None, typer.Option("--labels", help="'folders': sub-folders are classes, for scores.")
+    ] = None,
     device: Device = None,
     max_bad: MaxBad = 0.05,
     quiet: Quiet = False,
@@ -259,8 +263,12 @@ def _summary(out: Path, record: RunRecord) -> None:
         _scores_table(_stage_scores(record))
     bad = record.data["skipped"]
     if bad:
-        out_console.print(f"{len(bad)} unreadable files were skipped, the first: {bad[0][0]} ({bad[0][1]})", markup=False)
-    out_console.print(f"{record.data['n']:,} images in {record.n_clusters} clusters, {record.seconds:.0f} s", highlight=False)
+        out_console.print(
+            f"{len(bad)} unreadable files were skipped, the first: {bad[0][0]} ({bad[0][1]})", markup=False
+        )
+    out_console.print(
+        f"{record.data['n']:,} images in {record.n_clusters} clusters, {record.seconds:.0f} s", highlight=False
+    )
     out_console.print(f"Run folder: {out}", highlight=False)
     out_console.print(f"Report:     {out / 'report.html'}", highlight=False)
 
@@ -280,7 +288,9 @@ def _list_methods() -> None:
 def _list_recipes() -> None:
     for name in recipes.names():
         recipe = recipes.load(name)
-        out_console.print(f"{name:24} {recipe['method']} on {recipe['data']}, {recipe['n_clusters']} clusters", highlight=False)
+        out_console.print(
+            f"{name:24} {recipe['method']} on {recipe['data']}, {recipe['n_clusters']} clusters", highlight=False
+        )
 
 
 def _list_data() -> None:
@@ -300,7 +310,9 @@ def _version(show: bool) -> None:
 
 @app.callback()
 def _options(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
 ) -> None:
     pass
 

@@ -63,7 +63,7 @@ class _Gather(torch.autograd.Function):
 
 def gather(x: Tensor) -> Tensor:
     """Rows of all processes, in order of rank: [N, ...] -> [world N, ...]. Every process must give equally many."""
-    return _Gather.apply(x) if world_size() > 1 else x  # type: ignore[no-any-return]
+    return _Gather.apply(x) if world_size() > 1 else x
 
 
 def sum_gradients(parameters: Iterable[nn.Parameter]) -> None:

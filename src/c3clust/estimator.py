@@ -113,7 +113,7 @@ def find_device(device: str) -> torch.device:
 def placed(network: Network, shape: tuple[int, ...], device: torch.device) -> Network:
     """The network on its device, channels last if it sees pictures: up to 1.7x faster on a CPU."""
     network = network.to(device)
-    return network.to(memory_format=torch.channels_last) if len(shape) == 3 else network
+    return network.to(memory_format=torch.channels_last) if len(shape) == 3 else network  # type: ignore[call-overload]
 
 
 class EstimatorMixin(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
@@ -135,15 +135,15 @@ class EstimatorMixin(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
     # What a user calls.
 
     def fit(self, X: Any, y: Any = None) -> Any:
-        """Cluster X: images [n, C, H, W], [n, H, W] or [n, H, W, C], vectors [n, F], a path, or Images. y is ignored."""
-        checks.whole("n_clusters", self.n_clusters, why="it is the number of clusters. Give at least 1.")  # type: ignore[attr-defined]
+        """Cluster X: images [n, C, H, W], [n, H, W] or [n, H, W, C], vectors [n, F], a path or Images. y is ignored."""
+        checks.whole("n_clusters", self.n_clusters, why="it is the number of clusters. Give at least 1.")
         self._check_params()
         images = self._read(X, reset=True)
         self._scale = self._scaling(images.x) if len(images.x.shape) == 2 and self.standardises else None
         self.input_shape_ = self._shape(images)
-        if len(images) < max(self.n_clusters, 2):  # type: ignore[attr-defined]
+        if len(images) < max(self.n_clusters, 2):
             raise InputError(
-                f"n_clusters={self.n_clusters} clusters cannot be made of n_samples={len(images)} "  # type: ignore[attr-defined]
+                f"n_clusters={self.n_clusters} clusters cannot be made of n_samples={len(images)} "
                 f"{'sample' if len(images) == 1 else 'samples'}: give at least 2 samples, "
                 "and as many as there are clusters."
             )
@@ -197,7 +197,7 @@ class EstimatorMixin(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
 
     def plain_params(self) -> dict[str, Any]:
         """The parameters as JSON can hold them; an object of the user's own is named by its class."""
-        return {name: _plain(value) for name, value in self.get_params(deep=False).items()}  # type: ignore[attr-defined]
+        return {name: _plain(value) for name, value in self.get_params(deep=False).items()}
 
     @property
     def device_(self) -> torch.device:
@@ -235,7 +235,7 @@ class EstimatorMixin(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
         return shape
 
     def _bench(self, images: Images) -> Bench:
-        seed = self.random_state  # type: ignore[attr-defined]
+        seed = self.random_state
         if not isinstance(seed, int | np.integer):
             seed = check_random_state(seed).randint(2**31 - 1)
         chosen = getattr(self, "augment", "none")
@@ -325,7 +325,10 @@ def read_model(folder: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     for name, kind in {"method": str, "params": dict, "input_shape": list, "policy": dict, "sha256": str}.items():
         if not isinstance(meta.get(name), kind):
             raise RunError(f"{folder / 'model.json'}: the field {name!r} is missing or not a {kind.__name__}.")
-    if not all(isinstance(v, int) and 0 < v < 2**20 for v in meta["input_shape"]) or len(meta["input_shape"]) not in (1, 3):
+    if not all(isinstance(v, int) and 0 < v < 2**20 for v in meta["input_shape"]) or len(meta["input_shape"]) not in (
+        1,
+        3,
+    ):
         raise RunError(f"{folder / 'model.json'}: input_shape must be (features) or (channels, height, width).")
     if hashlib.sha256(weights).hexdigest() != meta["sha256"]:
         raise RunError(
@@ -337,7 +340,9 @@ def read_model(folder: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
         raise RunError(f"{folder / 'model.safetensors'} is not a safetensors file: {error}.") from None
 
 
-def restore(cls: type, folder: str | Path, given: dict[str, Any], meta: dict[str, Any], state: dict[str, Tensor]) -> Any:
+def restore(
+    cls: type, folder: str | Path, given: dict[str, Any], meta: dict[str, Any], state: dict[str, Tensor]
+) -> Any:
     """A fitted estimator of class `cls` from what `read_model` gave; `given` holds parameters that are not plain."""
     params = {name: value for name, value in meta["params"].items() if not _is_object(value)}
     missing = [n for n, v in meta["params"].items() if _is_object(v) and n not in given and n == "backbone"]
@@ -355,7 +360,9 @@ def restore(cls: type, folder: str | Path, given: dict[str, Any], meta: dict[str
         checks.whole("n_clusters", estimator.n_clusters, why="it is the number of clusters.")
         estimator._check_params()
         estimator.input_shape_ = tuple(meta["input_shape"])
-        estimator.policy_ = augment.spec(augment.policy(meta["policy"])) if "policy" in meta["policy"] else meta["policy"]
+        estimator.policy_ = (
+            augment.spec(augment.policy(meta["policy"])) if "policy" in meta["policy"] else meta["policy"]
+        )
         scale = (state.pop("scale.centre", None), state.pop("scale.spread", None))
         estimator._scale = scale if scale[0] is not None and scale[1] is not None else None
         with torch.device("meta"):

@@ -44,7 +44,7 @@ class _Rich:
 
 
 class _Whole(MofNCompleteColumn):
-    def render(self, task):  # type: ignore[no-untyped-def]
+    def render(self, task):
         return f"epoch {int(task.completed + 1e-6)}/{int(task.total or 0)}"
 
 

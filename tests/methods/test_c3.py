@@ -214,3 +214,15 @@ def test_start_equals_the_start_it_would_have_trained_itself():
 def test_bad_parameters_get_one_sentence(params, message):
     with pytest.raises(ValueError, match=message):
         C3(2, **params).fit(np.random.default_rng(0).normal(size=(20, 3)))
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.1])
+def test_a_large_batch_takes_one_pass_and_gives_the_same(monkeypatch, gamma):
+    z_a, z_b = unit(130, 16, 1).requires_grad_(), unit(130, 16, 2).requires_grad_()
+    one_pass = c3_loss(z_a, z_b, 0.3, gamma)
+    found = torch.autograd.grad(one_pass, (z_a, z_b))
+    monkeypatch.setattr("c3clust.methods.c3.ONE_PASS_FROM", 10**9)
+    plain = c3_loss(z_a, z_b, 0.3, gamma)
+    torch.testing.assert_close(one_pass, plain, rtol=1e-10, atol=0)
+    for f, e in zip(found, torch.autograd.grad(plain, (z_a, z_b)), strict=True):
+        torch.testing.assert_close(f, e, rtol=1e-8, atol=1e-14)

@@ -46,7 +46,9 @@ def loop_cluster(c_a, c_b, tau):
 @pytest.mark.parametrize("tau", [0.5, 0.1, 2.0])
 def test_instance_loss_equals_the_loop(n, tau):
     z_a, z_b = unit(n, 4, 1), unit(n, 4, 2)
-    assert instance_loss(z_a, z_b, tau).item() == pytest.approx(loop_contrast(z_a.tolist(), z_b.tolist(), tau), abs=1e-10)
+    assert instance_loss(z_a, z_b, tau).item() == pytest.approx(
+        loop_contrast(z_a.tolist(), z_b.tolist(), tau), abs=1e-10
+    )
 
 
 @pytest.mark.parametrize(("n", "m"), [(1, 1), (1, 3), (4, 1), (6, 3), (8, 5)])

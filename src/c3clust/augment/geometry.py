@@ -50,7 +50,7 @@ def _central_box(height: int, width: int, ratio: tuple[float, float]) -> Tensor:
     return torch.tensor([(height - h) // 2, (width - w) // 2, h, w])
 
 
-def crop_resize(x: Tensor, boxes: Tensor, flip: Tensor, size: tuple[int, int], out: Tensor | None = None) -> Tensor:
+def crop_resize(x: Tensor, boxes: Tensor, flip: Tensor, size: tuple[int, ...], out: Tensor | None = None) -> Tensor:
     """Crop, resize with the antialiased triangle filter, and mirror left to right where `flip` [N] says so.
 
     Equal to F.interpolate(crop, mode="bilinear", antialias=True). uint8 is scaled to [0, 1].
@@ -128,7 +128,7 @@ def _triangle_weights(
     return weight.mul_(total / weight.sum(2, keepdim=True))
 
 
-def affine_crop(x: Tensor, boxes: Tensor, degrees: Tensor, size: tuple[int, int]) -> Tensor:
+def affine_crop(x: Tensor, boxes: Tensor, degrees: Tensor, size: tuple[int, ...]) -> Tensor:
     """Crop, turn about the crop's centre and resize, in one bilinear resampling; the border repeats outside.
 
     Where the whole image is larger than the view, each output pixel averages k x k samples against aliasing.

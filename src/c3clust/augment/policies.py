@@ -13,7 +13,7 @@ from c3clust.errors import InputError, suggest
 
 __all__ = ["Digit", "Identity", "Photo", "Policy", "Vector", "names", "policy", "prepare", "spec", "views"]
 
-Size = tuple[int, int]
+Size = tuple[int, ...]  # (height, width), or (features,)
 Policy = Callable[[Tensor, Size, torch.Generator], Tensor]
 
 PIECE_PIXELS = 2**16  # photos are worked on in pieces of so many output pixels, which stay in a core's cache

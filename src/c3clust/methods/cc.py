@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from c3clust import checks, dist
+from c3clust import checks, dist, onepass
 from c3clust.assign import nearest, spherical_kmeans
 from c3clust.estimator import Bench, EstimatorMixin
 from c3clust.networks import ClusterNet, backbone
@@ -23,14 +23,19 @@ from c3clust.trainer import Stage, auto_epochs
 __all__ = ["CC"]
 
 
+ONE_PASS_FROM = 512  # images a batch
+
+
 # 1. Loss
 
 
 def instance_loss(z_a: Tensor, z_b: Tensor, tau_i: float = 0.5) -> Tensor:
     """L_ins of PAPER 2: NT-Xent over the 2N views, the anchor itself left out of the denominator.
 
-    z_a, z_b: [N, D], compared by cosine.
+    z_a, z_b: [N, D], compared by cosine. From N = 512 on in one pass over row blocks (onepass.py), where that pays.
     """
+    if len(z_a) >= ONE_PASS_FROM:
+        return onepass.instance_loss(F.normalize(z_a, dim=1), F.normalize(z_b, dim=1), tau_i)
     return nt_xent(z_a, z_b, tau_i)
 
 

@@ -25,4 +25,4 @@ class ConvNet(nn.Module):
         self.last = nn.Sequential(nn.Linear(4 * 128, self.width), nn.BatchNorm1d(self.width), nn.ReLU(True))
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.last(self.layers(x))  # type: ignore[no-any-return]
+        return self.last(self.layers(x))

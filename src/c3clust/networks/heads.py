@@ -32,7 +32,7 @@ class ClusterNet(nn.Module):
 
     def encode(self, x: Tensor) -> Tensor:
         """h = f(x): [N, F]."""
-        return self.f(x).flatten(1)  # type: ignore[no-any-return]
+        return self.f(x).flatten(1)
 
     def project(self, h: Tensor) -> Tensor:
         """z = g_I(h), unit rows: [N, D]."""
