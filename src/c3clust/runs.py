@@ -72,12 +72,13 @@ def prepare_folder(out: str | Path) -> Path:
 
 
 def _score(record: RunRecord, estimator: Any, y: np.ndarray | None) -> None:
-    """Metrics of the final labels and, where a method has two stages, of those before the last."""
+    """Metrics of the final labels and, where a method keeps them, of the labels that its last part started from."""
     if y is None:
         return
     record.scores = metrics.scores(y, estimator.labels_)
-    if len(record.stages) > 1 and hasattr(estimator, "start_labels_"):
-        record.stages[-2]["scores"] = metrics.scores(y, estimator.start_labels_)
+    before = [stage for stage in record.stages if stage["name"] == "cc"]
+    if before and hasattr(estimator, "start_labels_"):
+        before[-1]["scores"] = metrics.scores(y, estimator.start_labels_)
 
 
 def _write(folder: Path, estimator: Any, images: Images, record: RunRecord) -> None:

@@ -5,8 +5,9 @@ Stage 1 is CC (methods/cc.py). Stage 2 pulls together all pairs of views whose c
 Shapes: N images per batch, D projection width, M clusters.
 
 Departures from the released code, as PAPER 6 sets out: the weights w_ij are in the denominator, the mean is over 2N
-views, and a pair is positive from s >= zeta on. A departure from the paper, by default: the cluster head follows the
-moving features (head="follow"); head="frozen" is the paper's.
+views, and a pair is positive from s >= zeta on. Departures from the paper, by default: stage 1 warms up (cc.py), the
+cluster head follows the moving features, and a few epochs at the end train all of it jointly (stage "settle").
+cc_warmup=0, head="frozen" and zeta=0.6 are the paper's method exactly.
 """
 
 import copy
@@ -124,6 +125,9 @@ class C3(EstimatorMixin, BaseEstimator):
     head : {"follow", "frozen", "joint"}, default="follow"
         "follow": the cluster head g_C is trained with CC's cluster loss on detached features, so that it follows them.
         "frozen": the paper; g_C stays as stage 1 left it. "joint": the cluster loss trains f too.
+    settle : int or "auto", default="auto"
+        Epochs after stage 2, at its rate, in which the cluster loss trains f too, now that the clusters are found;
+        "auto" is half of `epochs`. 0, or a frozen head, leaves them out: the paper.
     readout : {"head", "z"}, default="head"
         "head": labels by argmax g_C, the paper. "z": labels by spherical k-means in the z-space after stage 2.
     start : CC, C3, path or None, default=None
@@ -173,6 +177,7 @@ class C3(EstimatorMixin, BaseEstimator):
         zeta: float = 0.6,
         gamma: float = 0.1,
         head: str = "follow",
+        settle: int | str = "auto",
         readout: str = "head",
         start: Any = None,
         backbone: str | nn.Module = "auto",
@@ -199,6 +204,7 @@ class C3(EstimatorMixin, BaseEstimator):
         self.zeta = zeta
         self.gamma = gamma
         self.head = head
+        self.settle = settle
         self.readout = readout
         self.start = start
         self.backbone = backbone
@@ -253,6 +259,10 @@ class C3(EstimatorMixin, BaseEstimator):
         epochs = self.epochs if isinstance(self.epochs, int) else auto_epochs(len(bench.x), self.batch_size, 112, 5, 20)
         stage = Stage("c3", epochs, self.batch_size, self.lr, self.schedule)
         bench.train(stage, network, C3Objective(self.zeta, self.gamma, self.tau_c, self.head))
+        settle = epochs // 2 if self.settle == "auto" else self.settle
+        if settle and self.head != "frozen":
+            stage = Stage("settle", settle, self.batch_size, self.lr, self.schedule)
+            bench.train(stage, network, C3Objective(self.zeta, self.gamma, self.tau_c, "joint"))
         if self.readout == "z":
             z = torch.cat([z for z, _ in embed(network, bench.x, bench.size)])
             network.centres = torch.from_numpy(spherical_kmeans(z.numpy(), self.n_clusters, bench.seed)).to(z)
