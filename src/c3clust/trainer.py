@@ -70,7 +70,7 @@ def train(
 ) -> Curves:
     """Train `network` in place for one stage and return its curves, one entry an epoch."""
     device = next(network.parameters()).device
-    optimiser = torch.optim.Adam(network.parameters(), lr=stage.lr)
+    optimiser = torch.optim.Adam(network.parameters(), lr=stage.lr, fused=device.type in ("cpu", "cuda"))
     batch = min(stage.batch_size, len(x))
     steps = len(x) // batch  # the last short batch is dropped
     curves: Curves = defaultdict(list)
