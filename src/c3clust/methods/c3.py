@@ -11,7 +11,7 @@ cc_warmup=0, head="frozen" and zeta=0.6 are the paper's method exactly.
 """
 
 import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
@@ -29,7 +29,6 @@ from c3clust.methods.cc import CC, cluster_loss
 from c3clust.networks import ClusterNet
 from c3clust.ops import full_precision, twin_mask
 from c3clust.trainer import Stage, auto_epochs, embed
-from c3clust.zeta import choose_zeta
 
 __all__ = ["C3"]
 
@@ -119,10 +118,8 @@ class C3(EstimatorMixin, BaseEstimator):
     ----------
     n_clusters : int, default=10
         M, the number of clusters.
-    zeta : float or "auto", default=0.6
+    zeta : float, default=0.6
         Cosine from which two views count as positives. More clusters want a larger one (paper: 0.95 for 200).
-        "auto" probes a few values from the start and takes the one at which a view has about as many positives as
-        its cluster holds views; it needs no labels.
     gamma : float, default=0.1
         Sharpness of the pair weights; 0 weighs all pairs equally.
     head : {"follow", "frozen", "joint"}, default="follow"
@@ -155,8 +152,6 @@ class C3(EstimatorMixin, BaseEstimator):
         Cluster of each sample, and how sure it is.
     start_labels_ : ndarray [n]
         The clusters before stage 2: CC's.
-    zeta_ : float
-        The zeta that stage 2 was trained with.
     network_ : ClusterNet
     stages_ : list of dict
         Name, epochs, seconds and curves of each stage trained.
@@ -179,7 +174,7 @@ class C3(EstimatorMixin, BaseEstimator):
         self,
         n_clusters: int = 10,
         *,
-        zeta: float | str = 0.6,
+        zeta: float = 0.6,
         gamma: float = 0.1,
         head: str = "follow",
         settle: int | str = "auto",
@@ -233,10 +228,7 @@ class C3(EstimatorMixin, BaseEstimator):
         self.verbose = verbose
 
     def _check_params(self) -> None:
-        if self.zeta != "auto":
-            checks.number(
-                "zeta", self.zeta, -1, 1, why="it is compared with a cosine similarity. A usual value is 0.6."
-            )
+        checks.number("zeta", self.zeta, -1, 1, why="it is compared with a cosine similarity. A usual value is 0.6.")
         checks.number("gamma", self.gamma, 0, why="it is the sharpness of weights. A usual value is 0.1.")
         checks.choice("head", self.head, HEADS)
         checks.choice("readout", self.readout, ("head", "z"))
@@ -266,34 +258,16 @@ class C3(EstimatorMixin, BaseEstimator):
         self.start_labels_ = bench.assignments(network).argmax(axis=1)
         epochs = self.epochs if isinstance(self.epochs, int) else auto_epochs(len(bench.x), self.batch_size, 112, 5, 20)
         stage = Stage("c3", epochs, self.batch_size, self.lr, self.schedule)
-        self.zeta_, account = self._find_zeta(stage, network, bench)
-        objective = C3Objective(self.zeta_, self.gamma, self.tau_c, self.head)
-        bench.train(stage, network, objective)["zeta"] = account
-        settle = self.settle if isinstance(self.settle, int) else epochs // 2
+        bench.train(stage, network, C3Objective(self.zeta, self.gamma, self.tau_c, self.head))
+        settle = epochs // 2 if self.settle == "auto" else self.settle
         if settle and self.head != "frozen":
-            bench.train(replace(stage, name="settle", epochs=settle), network, replace(objective, head="joint"))
+            stage = Stage("settle", settle, self.batch_size, self.lr, self.schedule)
+            bench.train(stage, network, C3Objective(self.zeta, self.gamma, self.tau_c, "joint"))
         if self.readout == "z":
             z = torch.cat([z for z, _ in embed(network, bench.x, bench.size)])
             network.centres = torch.from_numpy(spherical_kmeans(z.numpy(), self.n_clusters, bench.seed)).to(z)
             network.centres = network.centres.to(bench.device)
         return network
-
-    def _find_zeta(self, stage: Stage, network: ClusterNet, bench: Bench) -> tuple[float, dict[str, Any]]:
-        """The zeta of stage 2, and how it was found."""
-        if not isinstance(self.zeta, str):
-            return self.zeta, {"chosen": self.zeta, "why": "given"}
-        zeta, account = choose_zeta(
-            stage,
-            network,
-            lambda zeta: C3Objective(zeta, self.gamma, self.tau_c, self.head),
-            self.start_labels_,
-            bench.x,
-            bench.policy,
-            bench.size,
-            bench.seed,
-        )
-        bench.notes.append(account["why"])
-        return zeta, account
 
     def _started(self, bench: Bench) -> ClusterNet:
         """A copy of the network that `start` names."""
