@@ -51,6 +51,7 @@ class Bench:
     verbose: bool
     generator: torch.Generator = field(init=False)
     stages: list[dict[str, Any]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # sentences for the owner of the run
 
     def __post_init__(self) -> None:
         self.generator = torch.Generator().manual_seed(self.seed)
@@ -154,7 +155,7 @@ class EstimatorMixin(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
         c = bench.assignments(self.network_)
         self.labels_, self.confidence_ = c.argmax(axis=1), c.max(axis=1)
         self._n_features_out = bench.width(self.network_)
-        self.policy_, self.stages_ = augment.spec(bench.policy), bench.stages
+        self.policy_, self.stages_, self.notes_ = augment.spec(bench.policy), bench.stages, bench.notes
         return self
 
     def predict(self, X: Any) -> np.ndarray:

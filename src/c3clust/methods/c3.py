@@ -11,7 +11,7 @@ cc_warmup=0, head="frozen" and zeta=0.6 are the paper's method exactly.
 """
 
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, final
 
@@ -118,8 +118,9 @@ class C3(EstimatorMixin, BaseEstimator):
     ----------
     n_clusters : int, default=10
         M, the number of clusters.
-    zeta : float, default=0.6
-        Cosine from which two views count as positives. More clusters want a larger one (paper: 0.95 for 200).
+    zeta : float, default=0.8
+        Cosine from which two views count as positives. The paper: 0.6, and 0.95 for 200 clusters. Too small a value
+        merges clusters: then positives per view settle above 2N / n_clusters.
     gamma : float, default=0.1
         Sharpness of the pair weights; 0 weighs all pairs equally.
     head : {"follow", "frozen", "joint"}, default="follow"
@@ -127,7 +128,7 @@ class C3(EstimatorMixin, BaseEstimator):
         "frozen": the paper; g_C stays as stage 1 left it. "joint": the cluster loss trains f too.
     settle : int or "auto", default="auto"
         Epochs after stage 2, at its rate, in which the cluster loss trains f too, now that the clusters are found;
-        "auto" is half of `epochs`. 0, or a frozen head, leaves them out: the paper.
+        "auto" is as many as `epochs`. 0, or a frozen head, leaves them out: the paper.
     readout : {"head", "z"}, default="head"
         "head": labels by argmax g_C, the paper. "z": labels by spherical k-means in the z-space after stage 2.
     start : CC, C3, path or None, default=None
@@ -137,7 +138,7 @@ class C3(EstimatorMixin, BaseEstimator):
     cc_epochs, cc_batch_size, cc_lr, cc_schedule, cc_warmup
         Stage 1: `epochs`, `batch_size`, `lr`, `schedule` and `warmup` of :class:`CC`.
     epochs : int or "auto", default="auto"
-        Stage 2. "auto" comes to about 112 steps, and at least 5 passes. The paper: 20.
+        Stage 2. "auto" comes to about 56 steps, and at least 4 passes. The paper: 20.
     batch_size : int, default=128
     lr : float, default=1e-4
         The paper: 1e-5, for ResNet-34 after 1000 epochs of CC.
@@ -174,7 +175,7 @@ class C3(EstimatorMixin, BaseEstimator):
         self,
         n_clusters: int = 10,
         *,
-        zeta: float = 0.6,
+        zeta: float = 0.8,
         gamma: float = 0.1,
         head: str = "follow",
         settle: int | str = "auto",
@@ -256,13 +257,13 @@ class C3(EstimatorMixin, BaseEstimator):
     def _fit(self, bench: Bench) -> ClusterNet:
         network = self._stage_1()._fit(bench) if self.start is None else self._started(bench)
         self.start_labels_ = bench.assignments(network).argmax(axis=1)
-        epochs = self.epochs if isinstance(self.epochs, int) else auto_epochs(len(bench.x), self.batch_size, 112, 5, 20)
+        epochs = self.epochs if isinstance(self.epochs, int) else auto_epochs(len(bench.x), self.batch_size, 56, 4, 20)
         stage = Stage("c3", epochs, self.batch_size, self.lr, self.schedule)
-        bench.train(stage, network, C3Objective(self.zeta, self.gamma, self.tau_c, self.head))
-        settle = epochs // 2 if self.settle == "auto" else self.settle
+        objective = C3Objective(self.zeta, self.gamma, self.tau_c, self.head)
+        bench.train(stage, network, objective)
+        settle = self.settle if isinstance(self.settle, int) else epochs
         if settle and self.head != "frozen":
-            stage = Stage("settle", settle, self.batch_size, self.lr, self.schedule)
-            bench.train(stage, network, C3Objective(self.zeta, self.gamma, self.tau_c, "joint"))
+            bench.train(replace(stage, name="settle", epochs=settle), network, replace(objective, head="joint"))
         if self.readout == "z":
             z = torch.cat([z for z, _ in embed(network, bench.x, bench.size)])
             network.centres = torch.from_numpy(spherical_kmeans(z.numpy(), self.n_clusters, bench.seed)).to(z)
