@@ -25,7 +25,8 @@ from c3clust.assign import spherical_kmeans
 from c3clust.data.images import ArrayLike
 from c3clust.errors import InputError
 from c3clust.estimator import Bench, EstimatorMixin, read_model, restore, standard_scaling
-from c3clust.methods.cc import CC, cluster_loss
+from c3clust.methods.cc import CC, cluster_loss, clusters_in_z, teach_head
+from c3clust.metrics import acc
 from c3clust.networks import ClusterNet
 from c3clust.ops import full_precision, twin_mask
 from c3clust.trainer import Stage, auto_epochs, embed
@@ -34,6 +35,7 @@ __all__ = ["C3"]
 
 
 ONE_PASS_FROM = 128  # images a batch
+LOST = 0.05  # share of samples
 
 
 # 1. Loss
@@ -127,7 +129,8 @@ class C3(EstimatorMixin, BaseEstimator):
         "follow": the cluster head g_C is trained with CC's cluster loss on detached features, so that it follows them.
         "frozen": the paper; g_C stays as stage 1 left it. "joint": the cluster loss trains f too.
     settle : int or "auto", default="auto"
-        Epochs after stage 2, at its rate, in which the cluster loss trains f too, now that the clusters are found;
+        Epochs after stage 2, at its rate, in which the cluster loss trains f too, now that the clusters are found (a
+        head that disagrees with k-means in z on more than 5 % of the samples is first taught those clusters);
         "auto" is as many as `epochs`. 0, or a frozen head, leaves them out: the paper.
     readout : {"head", "z"}, default="head"
         "head": labels by argmax g_C, the paper. "z": labels by spherical k-means in the z-space after stage 2.
@@ -263,6 +266,7 @@ class C3(EstimatorMixin, BaseEstimator):
         bench.train(stage, network, objective)
         settle = self.settle if isinstance(self.settle, int) else epochs
         if settle and self.head != "frozen":
+            _find_lost_head(network, bench)
             bench.train(replace(stage, name="settle", epochs=settle), network, replace(objective, head="joint"))
         if self.readout == "z":
             z = torch.cat([z for z, _ in embed(network, bench.x, bench.size)])
@@ -282,6 +286,20 @@ class C3(EstimatorMixin, BaseEstimator):
         network = copy.deepcopy(network).to(bench.device)
         network.centres = None
         return network
+
+
+def _find_lost_head(network: ClusterNet, bench: Bench) -> None:
+    """Teach g_C the clusters of z anew if it has lost them: if it disagrees on more than LOST of the samples."""
+    h, labels = clusters_in_z(network, bench)
+    with torch.no_grad():
+        own = network.g_c(h.to(bench.device)).argmax(dim=1).cpu()
+    disagreement = 1 - acc(labels.numpy(), own.numpy())
+    if disagreement > LOST:
+        teach_head(network, h, labels, bench)
+        bench.notes.append(
+            f"After stage c3 the cluster head disagreed with k-means in z on {disagreement:.0%} of the samples, "
+            "so it was taught the clusters of z before the stage settle."
+        )
 
 
 def _fitted(start: Any) -> Any:
