@@ -141,7 +141,7 @@ class C3(EstimatorMixin, BaseEstimator):
     cc_epochs, cc_batch_size, cc_lr, cc_schedule, cc_warmup
         Stage 1: `epochs`, `batch_size`, `lr`, `schedule` and `warmup` of :class:`CC`.
     epochs : int or "auto", default="auto"
-        Stage 2. "auto" comes to about 56 steps, and at least 4 passes. The paper: 20.
+        Stage 2. "auto" comes to about 56 steps, in 4 to 20 passes. The paper: 20.
     batch_size : int, default=128
     lr : float, default=1e-4
         The paper: 1e-5, for ResNet-34 after 1000 epochs of CC.

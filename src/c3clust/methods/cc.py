@@ -118,7 +118,7 @@ class CC(EstimatorMixin, BaseEstimator):
     backbone : str or torch.nn.Module, default="auto"
         The encoder f: "convnet" (up to 32 px), "resnet18", "resnet34", "resnet50", "mlp" (vectors), or a module.
     stem : {"auto", "imagenet", "small"}, default="auto"
-        First layers of a ResNet; "auto" takes the 3x3 stem up to 64 px.
+        First layers of a ResNet; "auto" takes the 3x3 stem up to 48 px.
     image_size : int, default=None
         Side in pixels at which images are trained and predicted; None keeps their own.
     augment : str, dict or callable, default="auto"
@@ -128,7 +128,7 @@ class CC(EstimatorMixin, BaseEstimator):
     tau_i, tau_c : float, default=0.5 and 1.0
         Temperatures of the instance and the cluster loss.
     epochs : int or "auto", default="auto"
-        "auto" comes to about 420 steps, and at least 15 passes.
+        "auto" comes to about 420 steps, in 15 to 200 passes.
     batch_size : int, default=256
     lr : float, default=1e-3
         Learning rate of Adam. The paper: 3e-4 for 1000 epochs of ResNet-34.
@@ -217,7 +217,7 @@ class CC(EstimatorMixin, BaseEstimator):
 
     def _fit(self, bench: Bench) -> ClusterNet:
         n, batch = len(bench.x), self.batch_size
-        epochs = self.epochs if isinstance(self.epochs, int) else auto_epochs(n, batch, 420, 15, 400)
+        epochs = self.epochs if isinstance(self.epochs, int) else auto_epochs(n, batch, 420, 15, 200)
         network = bench.build(self._build_network)
         warmup = round(self.warmup * epochs)
         if warmup:
