@@ -13,7 +13,6 @@ LAYERS = [
     {"ops", "dist", "checks", "record", "assignments", "metrics"},
     {"data", "augment", "networks", "progress", "onepass", "report"},
     {"trainer", "checkpoint", "assign"},
-    {"zeta", "guard"},
     {"estimator"},
     {"methods"},
     {"settings", "recipes", "runs"},

@@ -14,6 +14,7 @@ so that a run is never lost with it. `fit` refuses a folder that holds anything.
 """
 
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from c3clust.data.images import Images
 from c3clust.errors import RunError
 from c3clust.record import RunRecord
 
-__all__ = ["fit", "prepare_folder", "write_report"]
+__all__ = ["fit", "originals", "prepare_folder", "write_report"]
 
 
 def fit(
@@ -89,6 +90,15 @@ def _write(folder: Path, estimator: Any, images: Images, record: RunRecord) -> N
         known = images.y.tolist() if images.classes is None else [images.classes[k] for k in images.y]
         write_labels(folder / "labels.csv", images.names, known)
     record.write(folder / "record.json")
+
+
+def originals(place: str, names: Sequence[str]) -> list[Path] | None:
+    """The image files of a run whose source is a folder; None where it is not, or where they are not all inside it."""
+    folder = Path(place).resolve()
+    if not folder.is_dir():
+        return None
+    files = [(folder / name).resolve() for name in names]
+    return files if all(file.is_relative_to(folder) and file.is_file() for file in files) else None
 
 
 def write_report(folder: Path, estimator: Any, images: Images, record: RunRecord) -> Path:
