@@ -46,7 +46,7 @@ def fit(
         data=_describe(images),
         stages=estimator.stages_,
         seconds=time.perf_counter() - started,
-        notes=estimator.notes_,
+        notes=[*images.notes, *estimator.notes_],
         device=str(estimator.device_),
         command=command,
         created=datetime.now(UTC).isoformat(timespec="seconds"),

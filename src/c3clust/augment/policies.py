@@ -252,7 +252,7 @@ def prepare(x: Tensor, size: Size | None) -> Tensor:
         return x.to(torch.float32)
     _check_images(x)
     if size is None or tuple(size) == tuple(x.shape[2:]):
-        return x.to(torch.float32) / 255 if x.dtype == torch.uint8 else x.to(torch.float32)
+        return x.to(torch.float32).div_(255) if x.dtype == torch.uint8 else x.to(torch.float32)
     boxes = geometry.full_boxes(len(x), x.shape[2], x.shape[3])
     return geometry.crop_resize(x, boxes, torch.zeros(len(x), dtype=torch.bool), size)
 
