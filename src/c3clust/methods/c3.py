@@ -24,6 +24,7 @@ from c3clust.assign import spherical_kmeans
 from c3clust.data.images import ArrayLike
 from c3clust.errors import InputError
 from c3clust.estimator import Bench, EstimatorMixin, read_model, restore, standard_scaling
+from c3clust.guard import Guard
 from c3clust.methods.cc import CC, cluster_loss
 from c3clust.networks import ClusterNet
 from c3clust.ops import full_precision, twin_mask
@@ -126,6 +127,9 @@ class C3(EstimatorMixin, BaseEstimator):
         "frozen": the paper; g_C stays as stage 1 left it. "joint": the cluster loss trains f too.
     readout : {"head", "z"}, default="head"
         "head": labels by argmax g_C, the paper. "z": labels by spherical k-means in the z-space after stage 2.
+    guard : bool, default=True
+        Stop stage 2 when it goes wrong (collapse, dying clusters, a loss that is not finite), seen without labels, and
+        give back the network of its last healthy epoch. `stages_` says why.
     start : CC, C3, path or None, default=None
         Where stage 2 starts: a fitted estimator, or the folder of a saved one. None trains CC first.
     backbone, stem, image_size, augment, projection_dim, tau_i, tau_c
@@ -174,6 +178,7 @@ class C3(EstimatorMixin, BaseEstimator):
         gamma: float = 0.1,
         head: str = "follow",
         readout: str = "head",
+        guard: bool = True,
         start: Any = None,
         backbone: str | nn.Module = "auto",
         stem: str = "auto",
@@ -200,6 +205,7 @@ class C3(EstimatorMixin, BaseEstimator):
         self.gamma = gamma
         self.head = head
         self.readout = readout
+        self.guard = guard
         self.start = start
         self.backbone = backbone
         self.stem = stem
@@ -226,6 +232,7 @@ class C3(EstimatorMixin, BaseEstimator):
         checks.number("gamma", self.gamma, 0, why="it is the sharpness of weights. A usual value is 0.1.")
         checks.choice("head", self.head, HEADS)
         checks.choice("readout", self.readout, ("head", "z"))
+        checks.flag("guard", self.guard)
         checks.stage(self.cc_epochs, self.cc_batch_size, self.cc_lr, self.cc_schedule, prefix="cc_")
         checks.stage(self.epochs, self.batch_size, self.lr, self.schedule)
         self._stage_1()._check_params()
@@ -252,7 +259,8 @@ class C3(EstimatorMixin, BaseEstimator):
         self.start_labels_ = bench.assignments(network).argmax(axis=1)
         epochs = self.epochs if isinstance(self.epochs, int) else auto_epochs(len(bench.x), self.batch_size, 112, 5, 20)
         stage = Stage("c3", epochs, self.batch_size, self.lr, self.schedule)
-        bench.train(stage, network, C3Objective(self.zeta, self.gamma, self.tau_c, self.head))
+        objective = C3Objective(self.zeta, self.gamma, self.tau_c, self.head)
+        bench.train(stage, network, objective, Guard() if self.guard else None)
         if self.readout == "z":
             z = torch.cat([z for z, _ in embed(network, bench.x, bench.size)])
             network.centres = torch.from_numpy(spherical_kmeans(z.numpy(), self.n_clusters, bench.seed)).to(z)
