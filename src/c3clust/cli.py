@@ -7,7 +7,7 @@ import json
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -53,6 +53,10 @@ def fit(
     ] = None,
     device: Device = None,
     max_bad: MaxBad = 0.05,
+    checkpoint_minutes: Annotated[
+        float, typer.Option(help="A checkpoint each epoch, and after so many minutes.", min=0)
+    ] = 10.0,
+    guard: Annotated[bool, typer.Option(help="Stop C3 when it goes wrong, and keep its last healthy epoch.")] = True,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -77,22 +81,57 @@ def fit(
     params = {**parse_settings(method, settings or [], base), "n_clusters": clusters}
     if device:
         params["device"] = device
+    if not guard and "guard" in methods.parameters(method):
+        params["guard"] = False
     dist.join()
     verbose = not (quiet or as_json) and dist.rank() == 0
     if "verbose" in methods.parameters(method):
         params["verbose"] = verbose
     if dist.rank() == 0:
         runs.prepare_folder(out)
-    images = data.load(source, labels=labels, image_size=params.get("image_size"), max_bad=max_bad)  # type: ignore[arg-type]
+    options = {"labels": labels, "image_size": params.get("image_size"), "max_bad": max_bad}
+    images = data.load(source, **options)  # type: ignore[arg-type]
     if verbose:
         err_console.print(f"{len(images):,} samples of {source}, {clusters} clusters, method {method}", highlight=False)
-    _, record = runs.fit(images, out, method, params, seed, shlex.join(["c3clust", *sys.argv[1:]]))
+    asked = {"source": _absolute(source), "options": options, "checkpoint_minutes": checkpoint_minutes}
+    command = shlex.join(["c3clust", *sys.argv[1:]])
+    _, record = runs.fit(images, out, method, _absolute_start(params), seed, command, **asked)
+    _finished(out, record, verbose, as_json)
+
+
+@app.command()
+def resume(
+    run: Annotated[Path, typer.Argument(help="The folder of an unfinished run.", show_default=False)],
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Go on with a run that was interrupted, from its last checkpoint.
+
+    Example:  c3clust resume runs/photos
+    """
+    dist.join()
+    verbose = not (quiet or as_json) and dist.rank() == 0
+    _, record = runs.resume(run, verbose)
+    _finished(run, record, verbose, as_json)
+
+
+def _finished(out: Path, record: RunRecord, verbose: bool, as_json: bool) -> None:
     if as_json and dist.rank() == 0:
         print(json.dumps({"run": str(out), "scores": record.scores, "seconds": record.seconds}))
     elif verbose:
         _summary(out, record)
     if dist.world_size() > 1:
         dist.leave()
+
+
+def _absolute(place: str) -> str:
+    """A place as it can be found from any folder; names of data sets stay."""
+    return str(Path(place).absolute()) if place not in data.names() and Path(place).exists() else place
+
+
+def _absolute_start(params: dict[str, Any]) -> dict[str, Any]:
+    start = params.get("start")
+    return {**params, "start": _absolute(start)} if isinstance(start, str) else params
 
 
 @app.command()
