@@ -1,23 +1,22 @@
 """Two views of a batch: c3clust.augment against the same pipeline in Pillow, one image at a time, as Markdown.
 
-    python benchmarks/augment.py [--quick] [--threads 1]
+    python -m benchmarks.augment [--quick]
 
 Both start from decoded images in memory at the size of the views (Pillow: Image objects; ours: one uint8 tensor) and
 end with two float tensors [N, 3, h, w]. The Pillow pipeline is torchvision's: crop and resize in one call, ImageEnhance
-for brightness, contrast and saturation, HSV for the hue, ImageFilter for the blur. Times are the best of several rounds
+for brightness, contrast and saturation, HSV for the hue, ImageFilter for the blur. One thread, best of several rounds
 in which both take turns.
 """
 
-import argparse
 import math
 import random
-import time
 
 import numpy as np
 import torch
 from PIL import Image, ImageEnhance, ImageFilter
 from torch import Tensor
 
+from benchmarks import harness
 from c3clust import augment
 
 ENHANCE = (ImageEnhance.Brightness, ImageEnhance.Contrast, ImageEnhance.Color)
@@ -77,34 +76,30 @@ def compare(photo: augment.Photo, side: int, n: int, rounds: int) -> tuple[float
     x = pictures(n, side)
     images = [Image.fromarray(image) for image in x.permute(0, 2, 3, 1).contiguous().numpy()]
     generator = torch.Generator().manual_seed(0)
-    best = [math.inf, math.inf]
-    for _ in range(rounds):
-        start = time.perf_counter()
-        pillow_views(photo, images, side)
-        middle = time.perf_counter()
-        augment.views(photo, x, (side, side), generator)
-        end = time.perf_counter()
-        best = [min(best[0], middle - start), min(best[1], end - middle)]
-    return 1e3 * best[0], 1e3 * best[1]
+    candidates = {
+        "pillow": lambda: pillow_views(photo, images, side),
+        "ours": lambda: augment.views(photo, x, (side, side), generator),
+    }
+    t = harness.best_times(candidates, rounds)
+    return t["pillow"], t["ours"]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="fewer rounds")
-    parser.add_argument("--threads", type=int, default=1)
-    arguments = parser.parse_args()
-    torch.set_num_threads(arguments.threads)
+def rows(quick: bool) -> list[harness.Row]:
     random.seed(0)
-    print(f"| policy ({arguments.threads} thread) | pixels | batch | Pillow ms | c3clust ms | faster |")
-    print("|---|---|---|---|---|---|")
-    for name, photo in {
-        "photo": augment.Photo(),
-        "photo, jitter 1, blur 0.5": augment.Photo(jitter=1.0, blur=0.5),
-    }.items():
-        for side, n in ((32, 256), (64, 128), (96, 64), (224, 32)):
-            pillow, ours = compare(photo, side, n, rounds=4 if arguments.quick else 15)
-            print(f"| {name} | {side} | {n} | {pillow:.1f} | {ours:.1f} | {pillow / ours:.1f}× |")
+    found = []
+    for name, photo in {"photo": augment.Photo(), "jitter 1, blur 0.5": augment.Photo(jitter=1.0, blur=0.5)}.items():
+        for side, n, target in ((32, 256, 10), (64, 128, None), (224, 32, 2.5)):
+            pillow, ours = compare(photo, side, n, rounds=2 if quick else 10)
+            figure, note = (
+                f"two views against Pillow, {name}, {side} px",
+                f"batch {n}, {pillow:.0f} ms against {ours:.1f} ms",
+            )
+            if target is None:
+                found.append(harness.Row(figure, "reported", f"{pillow / ours:.1f}×", None, note))
+            else:
+                found.append(harness.at_least(figure, pillow / ours, target, note))
+    return found
 
 
 if __name__ == "__main__":
-    main()
+    harness.run(rows, __doc__)

@@ -1,6 +1,6 @@
 """The README's table: k-means, CC, CC with C3's extra epochs, and C3 on scikit-learn's digits, over seeds.
 
-    python benchmarks/digits.py --seeds 0 1 2 3 4
+    python -m benchmarks.digits --seeds 0 1 2 3 4
 
 Each C3 starts from the CC of its seed. Labels are used for the scores only.
 """

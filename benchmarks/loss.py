@@ -1,17 +1,13 @@
 """Time and memory of the one-pass losses against the plain formulas, as Markdown.
 
-    python benchmarks/loss.py [--quick] [--threads 1 2]
+    python -m benchmarks.loss [--quick]
 
-Times are forward + backward on the CPU, float32, D = 128: the best of several rounds in which all take turns.
+Times are forward + backward on one thread, float32, D = 128: the best of several rounds in which all take turns.
 "Bare products" is z zᵀ and G z and nothing else. Memory is the growth of a fresh process's peak resident size (VmHWM of
 Linux; ru_maxrss would count the parent's) by one forward + backward, after a tiny one has loaded the libraries.
 """
 
-import argparse
 import json
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,6 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from benchmarks import harness
 from c3clust import onepass
 
 ZETA, GAMMA, TAU_I, D = 0.6, 0.1, 0.5, 128
@@ -59,75 +56,55 @@ def embeddings(views: int) -> tuple[Tensor, Tensor]:
     return z_a.requires_grad_(), z_b.requires_grad_()
 
 
-def best_times(candidates: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """The shortest time of each, in milliseconds; all take turns, so that a busy moment hits them alike."""
-    best = dict.fromkeys(candidates, float("inf"))
-    for _ in range(rounds + 1):  # the first round warms up
-        for name, run in candidates.items():
-            start = time.perf_counter()
-            run()
-            best[name] = min(best[name], 1e3 * (time.perf_counter() - start))
-    return best
-
-
-def time_table(threads: int, rounds: int) -> None:
-    torch.set_num_threads(threads)
-    for views in (256, 1024, 4096):
-        z_a, z_b = embeddings(views)
-        z = torch.cat([z_a, z_b]).detach()
-
-        def forward_backward(loss: Callable[[Tensor, Tensor], Tensor], a: Tensor = z_a, b: Tensor = z_b) -> None:
-            torch.autograd.grad(loss(a, b), [a, b])
-
-        candidates = {name: lambda f=f, go=forward_backward: go(f) for name, f in LOSSES.items()}
-        candidates["bare"] = lambda z=z: (z @ z.T) @ z
-        t = best_times(candidates, rounds if views < 4096 else max(3, rounds // 3))
-        for kind in ("c3_loss", "instance_loss"):
-            plain, ours, bare = t[f"plain_{kind}"], t[f"onepass_{kind}"], t["bare"]
-            print(
-                f"| {kind} | {views} | {threads} | {plain:.1f} | {ours:.1f} | {bare:.1f} "
-                f"| {plain / ours:.1f}× | {ours / bare:.2f}× |"
-            )
-
-
-def peak_memory(name: str, views: int) -> float:
-    """Growth of the peak resident size in MB, in a process of its own."""
-    command = [sys.executable, __file__, "--child", name, str(views)]
-    return float(json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
-
-
-def peak_resident() -> int:
-    """Peak resident size of this process in kB."""
-    status = Path("/proc/self/status").read_text()
-    return int(status.split("VmHWM:")[1].split()[0])
-
-
-def child(name: str, views: int) -> None:
+def times(views: int, rounds: int) -> dict[str, float]:
+    """Milliseconds of each loss, and of the bare products."""
     z_a, z_b = embeddings(views)
+    z = torch.cat([z_a, z_b]).detach()
+
+    def forward_backward(loss: Callable[[Tensor, Tensor], Tensor]) -> None:
+        torch.autograd.grad(loss(z_a, z_b), [z_a, z_b])
+
+    candidates: dict[str, Callable[[], object]] = {
+        name: lambda loss=loss: forward_backward(loss) for name, loss in LOSSES.items()
+    }
+    candidates["bare"] = lambda: (z @ z.T) @ z
+    return harness.best_times(candidates, rounds)
+
+
+def child(name: str, views: str) -> None:
+    z_a, z_b = embeddings(int(views))
     torch.autograd.grad(LOSSES[name](z_a[:64], z_b[:64]), [z_a, z_b])
-    before = peak_resident()
+    before = harness.peak_resident()
     torch.autograd.grad(LOSSES[name](z_a, z_b), [z_a, z_b])
-    print(json.dumps((peak_resident() - before) / 1024))
+    print(json.dumps((harness.peak_resident() - before) / 1024))
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="fewer rounds, memory at 4096 views instead of 16384")
-    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.child:
-        return child(arguments.child[0], int(arguments.child[1]))
-    print("| loss | views 2N | threads | plain ms | one-pass ms | bare products ms | faster | of bare products |")
-    print("|---|---|---|---|---|---|---|---|")
-    for threads in arguments.threads:
-        time_table(threads, rounds=5 if arguments.quick else 20)
-    views = 4096 if arguments.quick else 16384
-    print(f"\n| loss | peak memory at 2N = {views}: plain MB | one-pass MB | share |\n|---|---|---|---|")
-    for kind in ("c3_loss", "instance_loss"):
-        plain, ours = peak_memory(f"plain_{kind}", views), peak_memory(f"onepass_{kind}", views)
-        print(f"| {kind} | {plain:.0f} | {ours:.0f} | {100 * ours / plain:.1f} % |")
+def rows(quick: bool) -> list[harness.Row]:
+    found = []
+    for kind, title in (("c3_loss", "C3 loss"), ("instance_loss", "instance loss")):
+        for views in (1024, 4096):
+            t = times(views, 3 if quick else 10)
+            plain, ours, bare = t[f"plain_{kind}"], t[f"onepass_{kind}"], t["bare"]
+            note = f"{plain:.1f} ms against {ours:.1f} ms"
+            figure = f"{title} against the plain formula, 2N = {views}"
+            if kind == "c3_loss":
+                found.append(harness.at_least(figure, plain / ours, 2.5, note))
+            else:
+                found.append(harness.Row(figure, "reported", f"{plain / ours:.1f}×", None, note))
+            if kind == "c3_loss" and views == 4096:
+                note = f"{ours:.1f} ms against {bare:.1f} ms"
+                found.append(harness.at_most("C3 loss / bare matrix products, 2N = 4096", ours / bare, 2.5, note))
+    return [*found, memory_row(4096 if quick else 16384)]
+
+
+def memory_row(views: int) -> harness.Row:
+    figure = f"peak memory of the C3 loss / plain formula, 2N = {views}"
+    if not Path("/proc/self/status").exists():
+        return harness.skipped(figure, "≤ 10 %", "only Linux tells the peak")
+    plain, ours = (harness.in_process("loss", f"{kind}_c3_loss", views) for kind in ("plain", "onepass"))
+    share = 100 * ours / plain
+    return harness.Row(figure, "≤ 10 %", f"{share:.1f} %", share <= 10, f"{ours:.0f} MB against {plain:.0f} MB")
 
 
 if __name__ == "__main__":
-    main()
+    harness.run(rows, __doc__, child)

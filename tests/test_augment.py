@@ -12,6 +12,7 @@ from torch import Tensor
 
 from c3clust import augment
 from c3clust.augment import colour, geometry
+from c3clust.augment.scratch import scratch
 from c3clust.errors import InputError
 
 TOLERANCE = {"rtol": 0, "atol": 1e-4}
@@ -311,3 +312,16 @@ def test_wrong_kind_of_input_is_named() -> None:
         augment.Photo()(torch.zeros(3, 4), (8, 8), seeded())
     with pytest.raises(InputError, match="use another policy"):
         augment.Vector()(torch.zeros(3, 1, 4, 4), None, seeded())
+
+
+def test_working_memory_is_kept_and_never_leaves() -> None:
+    like = torch.empty(0)
+    first = scratch("a", (4, 3), like)
+    assert scratch("a", (2, 2), like).data_ptr() == first.data_ptr()
+    assert scratch("b", (4, 3), like).data_ptr() != first.data_ptr()
+    x = torch.randint(0, 256, (5, 3, 24, 24), generator=seeded(), dtype=torch.uint8)
+    for size in ((24, 24), (100, 100)):
+        view = augment.Photo()(x, size, seeded())
+        kept = view.clone()
+        augment.Photo()(x, size, seeded(1))
+        assert torch.equal(view, kept)

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import shutil
 import stat
 
 import numpy as np
@@ -209,3 +210,38 @@ def test_help_and_version(c3clust):
     assert c3clust("--version").stdout.startswith("c3clust 0.")
     for command in ("fit", "predict", "evaluate", "list", "report", "export", "label", "merge", "undo"):
         assert "Example" in c3clust(command, "--help").stdout
+
+
+def test_reading_options_reach_the_data_and_unreadable_files_are_listed(c3clust, photos, tmp_path):
+    folder = tmp_path / "photos"
+    shutil.copytree(photos, folder)
+    (folder / "broken.png").write_bytes(b"nothing")
+    reading = ("--workers", 1, "--max-bad", 0.1)
+    out, kept = tmp_path / "r", tmp_path / "kept"
+    done = c3clust(
+        "fit",
+        folder,
+        "-k",
+        2,
+        "-o",
+        out,
+        "--method",
+        "cc",
+        "--set",
+        "epochs=1",
+        "--image-size",
+        12,
+        "--cache",
+        kept,
+        *reading,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "skipped broken.png" in done.stderr
+    record = json.loads((out / "record.json").read_text())
+    assert [name for name, _ in record["data"]["skipped"]] == ["broken.png"]
+    assert record["data"]["shape"] == [3, 12, 12]
+    assert any(kept.iterdir())
+    streamed = c3clust("predict", out, folder, "--memory", 0, *reading)
+    assert streamed.returncode == 0, streamed.stderr
+    found = {r["name"]: r["cluster"] for r in csv.DictReader(streamed.stdout.splitlines())}
+    assert found == {r["name"]: r["cluster"] for r in rows(out / "assignments.csv")}

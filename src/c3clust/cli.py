@@ -6,6 +6,7 @@ A mistake of the user is one sentence on standard error and exit code 2; results
 import json
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,6 +26,7 @@ __all__ = ["main"]
 app = typer.Typer(
     help="Cluster images without labels.", no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich"
 )
+SHOWN = 20  # unreadable files that are named on the screen
 out_console, err_console = Console(), Console(stderr=True)
 
 Clusters = Annotated[int | None, typer.Option("-k", "--clusters", help="How many clusters.")]
@@ -34,6 +36,18 @@ Run = Annotated[Path, typer.Argument(help="The folder of a finished run.", show_
 Seed = Annotated[int, typer.Option("--seed", help="Same seed, same clusters.", min=0)]
 Device = Annotated[str | None, typer.Option("--device", help="auto, cpu, cuda, cuda:1, mps.", show_default="auto")]
 MaxBad = Annotated[float, typer.Option("--max-bad", help="Share of unreadable files that stops the run.")]
+
+ImageSize = Annotated[int | None, typer.Option("--image-size", help="Side in pixels.", show_default="from the images")]
+Cache = Annotated[Path | None, typer.Option("--cache", help="A folder that keeps decoded images for the next time.")]
+Workers = Annotated[
+    int | None, typer.Option("--workers", help="Processes that decode.", show_default="one per core", min=1)
+]
+Memory = Annotated[
+    int | None,
+    typer.Option(
+        "--memory", help="MB for decoded images; more are streamed.", show_default="half of what is free", min=0
+    ),
+]
 
 
 @app.command()
@@ -52,6 +66,10 @@ def fit(
         str | None, typer.Option("--labels", help="'folders': sub-folders are classes, for scores.")
     ] = None,
     device: Device = None,
+    image_size: ImageSize = None,
+    cache: Cache = None,
+    workers: Workers = None,
+    memory: Memory = None,
     max_bad: MaxBad = 0.05,
     checkpoint_minutes: Annotated[
         float, typer.Option(help="A checkpoint each epoch, and after so many minutes.", min=0)
@@ -89,8 +107,15 @@ def fit(
         params["verbose"] = verbose
     if dist.rank() == 0:
         runs.prepare_folder(out)
-    options = {"labels": labels, "image_size": params.get("image_size"), "max_bad": max_bad}
-    images = data.load(source, **options)  # type: ignore[arg-type]
+    if image_size and "image_size" in methods.parameters(method):
+        params["image_size"] = image_size
+    options = {
+        "labels": labels,
+        "image_size": image_size or params.get("image_size"),
+        "max_bad": max_bad,
+        **_reading(cache, workers, memory),
+    }
+    images = data.load(source, **options)
     if verbose:
         err_console.print(f"{len(images):,} samples of {source}, {clusters} clusters, method {method}", highlight=False)
     asked = {"source": _absolute(source), "options": options, "checkpoint_minutes": checkpoint_minutes}
@@ -140,6 +165,9 @@ def predict(
     source: Annotated[str, typer.Argument(help="A folder, archive, array file, or data set by name.")],
     out: Annotated[Path | None, typer.Option("-o", "--out", help="A CSV file.", show_default="the screen")] = None,
     device: Device = None,
+    cache: Cache = None,
+    workers: Workers = None,
+    memory: Memory = None,
     max_bad: MaxBad = 0.05,
 ) -> None:
     """Sort new images into the clusters of a run: name, cluster, confidence as CSV.
@@ -147,7 +175,7 @@ def predict(
     Example:  c3clust predict runs/photos tomorrow/ -o tomorrow.csv
     """
     estimator = methods.load_model(run, **({"device": device} if device else {}))
-    images = data.load(source, max_bad=max_bad, **estimator.wants())
+    images = data.load(source, max_bad=max_bad, **estimator.wants(), **_reading(cache, workers, memory))
     edited = edits.Edits.read(run, estimator.n_clusters)
     c = estimator.predict_proba(images)
     labels, _ = edited.apply(c.argmax(axis=1))
@@ -157,8 +185,24 @@ def predict(
         sys.stdout.write(found.csv())
     else:
         found.write(out)
-    for name, reason in images.skipped:
+    _list_skipped(images.skipped)
+
+
+def _reading(cache: Path | None, workers: int | None, memory: int | None) -> dict[str, Any]:
+    """How files are read: options for `data.load`, which counts memory in bytes."""
+    return {
+        "cache": None if cache is None else str(cache.resolve()),
+        "workers": workers,
+        "memory": None if memory is None else memory * 2**20,
+    }
+
+
+def _list_skipped(skipped: Sequence[Sequence[str]]) -> None:
+    """The unreadable files, on standard error: the first twenty, and how many more."""
+    for name, reason in skipped[:SHOWN]:
         err_console.print(f"skipped {name}: {reason}", markup=False, highlight=False)
+    if len(skipped) > SHOWN:
+        err_console.print(f"skipped {len(skipped) - SHOWN:,} more", highlight=False)
 
 
 @app.command()
@@ -305,9 +349,8 @@ def _summary(out: Path, record: RunRecord) -> None:
         _scores_table(_stage_scores(record))
     bad = record.data["skipped"]
     if bad:
-        out_console.print(
-            f"{len(bad)} unreadable files were skipped, the first: {bad[0][0]} ({bad[0][1]})", markup=False
-        )
+        _list_skipped(bad)
+        out_console.print(f"{len(bad):,} unreadable files were skipped; record.json lists them all", highlight=False)
     out_console.print(
         f"{record.data['n']:,} images in {record.n_clusters} clusters, {record.seconds:.0f} s", highlight=False
     )

@@ -93,6 +93,7 @@ def _run(folder: Path, estimator: Any, bench: Bench, asked: dict[str, Any]) -> t
             stages=estimator.stages_,
             seconds=time.perf_counter() - started,
             notes=[
+                *bench.images.notes,
                 *checkpoints.notes,
                 *estimator.notes_,
                 *(text for s in estimator.stages_ for text in s.get("guard", {}).get("told", [])),

@@ -145,8 +145,11 @@ def test_missing_files_are_named_and_wrong_labels_refused(tmp_path):
 
 def test_fewer_records_than_official_are_noted_not_refused(tmp_path, caplog):
     write(tmp_path / "c", "cifar-10-batches-bin")
-    assert len(data.load(tmp_path / "c")) == 18
-    assert "holds 18 images; the official CIFAR-10 has 60,000" in caplog.text
+    images = data.load(tmp_path / "c")
+    assert len(images) == 18
+    (note,) = images.notes
+    assert "holds 18 images; the official CIFAR-10 has 60,000" in note
+    assert note in caplog.text
 
 
 def test_the_other_cifar_is_not_taken_for_the_one_asked(tmp_path):

@@ -12,14 +12,21 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from c3clust.augment.scratch import scratch
+
 __all__ = ["blur_", "brightness_", "contrast_", "greyscale_", "hue_", "jitter_", "saturation_"]
 
 LUMA = (0.2989, 0.587, 0.114)  # of red, green and blue in grey
 
 
+def _plane(name: str, x: Tensor) -> Tensor:
+    """Working memory for one number a pixel: [N, 1, h, w]"""
+    return scratch(name, (len(x), 1, *x.shape[2:]), x)
+
+
 def _grey(x: Tensor) -> Tensor:
     """[N, 3, h, w] -> [N, 1, h, w]"""
-    grey = x[:, 0:1] * LUMA[0]
+    grey = torch.mul(x[:, 0:1], LUMA[0], out=_plane("grey", x))
     return grey.add_(x[:, 1:2], alpha=LUMA[1]).add_(x[:, 2:3], alpha=LUMA[2])
 
 
@@ -39,14 +46,18 @@ def contrast_(x: Tensor, factor: Tensor) -> Tensor:
     mean = x.mean((2, 3), keepdim=True)  # [N, C, 1, 1]
     if x.shape[1] == 3:
         mean = _grey(mean)
-    return x.mul_(f).add_(mean.mul_(1 - f)).clamp_(0, 1)
+    return _mix(mean.mul_(1 - f), x, f)
+
+
+def _mix(base: Tensor, x: Tensor, f: Tensor | float) -> Tensor:
+    """base + f x within [0, 1], in x"""
+    return x.mul_(f).add_(base).clamp_(0, 1)  # addcmul is slower with one number a sample
 
 
 def saturation_(x: Tensor, factor: Tensor) -> Tensor:
     """factor x + (1 - factor) grey"""
     f = _per_sample(factor, x)
-    grey = _grey(x).mul_(1 - f)
-    return x.mul_(f).add_(grey).clamp_(0, 1)
+    return _mix(_grey(x).mul_(1 - f), x, f)
 
 
 def hue_(x: Tensor, shift: Tensor) -> Tensor:
@@ -57,14 +68,16 @@ def hue_(x: Tensor, shift: Tensor) -> Tensor:
     sign of g - b. A channel that peaks at t is v - d clip(a - 1, 0, 1), a the distance from p to t on a circle of 6.
     """
     r, g, b = x[:, 0:1], x[:, 1:2], x[:, 2:3]
-    v, low = x.amax(1, keepdim=True), x.amin(1, keepdim=True)
-    d = v - low
-    place = torch.add(g, b).sub_(r).add_(d).sub_(low).div_(d.clamp(min=1e-9)).copysign_(g - b)
+    v = torch.amax(x, 1, keepdim=True, out=_plane("v", x))
+    low = torch.amin(x, 1, keepdim=True, out=_plane("low", x))
+    d = torch.sub(v, low, out=_plane("d", x))
+    place = torch.add(g, b, out=_plane("place", x)).sub_(r).add_(d).sub_(low)
+    place.div_(torch.clamp(d, min=1e-9, out=low)).copysign_(torch.sub(g, b, out=low))
     peak = torch.tensor([0.0, 2.0, 4.0]) - 6 * shift.to(torch.float32)[:, None]
     peak = (torch.remainder(peak + 3, 6) - 3).to(x.device)  # [N, 3] in [-3, 3)
     torch.sub(place, peak[:, :, None, None], out=x)
     x.abs_().sub_(3).abs_().clamp_(1, 2)  # 3 - distance, where it matters
-    return x.mul_(d).add_(v.sub_(d, alpha=2))
+    return torch.addcmul(v.sub_(d, alpha=2), x, d, out=x)
 
 
 def greyscale_(x: Tensor, which: Tensor) -> Tensor:
@@ -117,7 +130,7 @@ def _change(x: Tensor, chosen: Tensor, factors: Tensor, order: Tensor) -> Tensor
     """Apply the operations to the chosen samples of x, which are copied only if they are not all of it."""
     if len(chosen) == 0:
         return x
-    if len(x) == 1:
+    if len(chosen) == len(x) and bool((chosen[1:] > chosen[:-1]).all()):
         return _apply_in_turn(x, factors, order)
     there = chosen.to(x.device)
     return x.index_copy_(0, there, _apply_in_turn(x.index_select(0, there), factors[chosen], order[chosen]))

@@ -11,6 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from c3clust.augment.scratch import scratch
+
 __all__ = ["affine_crop", "crop_resize", "draw_boxes", "full_boxes"]
 
 ATTEMPTS = 10  # as torchvision: so many draws of area and ratio before the central crop is taken
@@ -60,12 +62,14 @@ def crop_resize(x: Tensor, boxes: Tensor, flip: Tensor, size: tuple[int, ...], o
     one = 1 / 255 if x.dtype == torch.uint8 else 1.0
     if x.device.type == "cpu" and size[0] * size[1] >= LOOP_PIXELS:
         return _resize_each(x, boxes, flip, one, out)
-    rows = _triangle_weights(boxes[:, 0], boxes[:, 2], x.shape[2], size[0], 1.0).to(x.device)
-    columns = _triangle_weights(boxes[:, 1], boxes[:, 3], x.shape[3], size[1], one, flip).to(x.device)
-    source = x.transpose(1, 2).to(torch.float32, memory_format=torch.contiguous_format)  # [N, H, C, W]
-    down = torch.bmm(rows, source.flatten(2)).unflatten(2, (x.shape[1], x.shape[3]))  # [N, h, C, W]
-    across = torch.bmm(down.flatten(1, 2), columns.transpose(1, 2))  # [N, h C, w]
-    return out.copy_(across.unflatten(1, (size[0], x.shape[1])).transpose(1, 2))
+    (n, c, height, width), (h, w) = x.shape, size
+    columns = _triangle_weights(boxes[:, 1], boxes[:, 3], (width, w), one, x, flip)  # [N, W, w]
+    source = scratch("source", (n, c, height, width), x).copy_(x)
+    across = torch.bmm(source.flatten(1, 2), columns, out=scratch("across", (n, c * height, w), x))
+    rows = _triangle_weights(boxes[:, 0], boxes[:, 2], (height, h), 1.0, x)  # [N, H, h]
+    rows = scratch("rows", (n, c, h, height), x).copy_(rows.transpose(1, 2)[:, None])  # bmm wants them laid out
+    torch.bmm(rows.flatten(0, 1), across.view(n * c, height, w), out=out.view(n * c, h, w))
+    return out
 
 
 def _resize_each(x: Tensor, boxes: Tensor, flip: Tensor, one: float, out: Tensor) -> Tensor:
@@ -82,18 +86,27 @@ def _resize_each(x: Tensor, boxes: Tensor, flip: Tensor, one: float, out: Tensor
 
 def _enlarge(crop: Tensor, mirrored: bool, one: float, view: Tensor) -> None:
     """Two taps each way, as whole rows, first of the image turned on its side; faster than F.interpolate."""
-    wide = _blend_rows(crop.transpose(1, 2).contiguous(), _two_taps(crop.shape[2], view.shape[2], mirrored))
+    (c, h, w), (tall, wide) = crop.shape, view.shape[1:]
+    turned = scratch("turned", (c, w, h), crop, crop.dtype).copy_(crop.transpose(1, 2))
+    across = _blend_rows(turned, _two_taps(w, wide, mirrored), scratch("across", (c, wide, h), crop))
     if one != 1:
-        wide.mul_(one)
-    _blend_rows(wide.transpose(1, 2).contiguous(), _two_taps(crop.shape[1], view.shape[1], False), out=view)
+        across.mul_(one)
+    upright = scratch("upright", (c, h, wide), crop).copy_(across.transpose(1, 2))
+    _blend_rows(upright, _two_taps(h, tall, False), view)
 
 
-def _blend_rows(x: Tensor, taps: tuple[Tensor, Tensor, Tensor], out: Tensor | None = None) -> Tensor:
+def _blend_rows(x: Tensor, taps: tuple[Tensor, Tensor, Tensor], out: Tensor) -> Tensor:
     """[C, n_in, m] -> [C, n_out, m] float32"""
     first, second, share = taps
-    a = x.index_select(1, first).to(torch.float32)
-    b = x.index_select(1, second).to(torch.float32)
-    return torch.add(a, b.sub_(a).mul_(share), out=out)
+    a, b = (_rows(x, index, name) for index, name in ((first, "first"), (second, "second")))
+    return torch.lerp(a, b, share, out=out)
+
+
+def _rows(x: Tensor, index: Tensor, name: str) -> Tensor:
+    """x[:, index] as float32"""
+    shape = (x.shape[0], len(index), x.shape[2])
+    chosen = torch.index_select(x, 1, index, out=scratch(name, shape, x, x.dtype))
+    return chosen if x.dtype == torch.float32 else scratch(name, shape, x).copy_(chosen)
 
 
 @lru_cache(maxsize=2048)
@@ -106,26 +119,35 @@ def _two_taps(n_in: int, n_out: int, mirrored: bool) -> tuple[Tensor, Tensor, Te
 
 
 def _triangle_weights(
-    start: Tensor, length: Tensor, n_in: int, n_out: int, total: float, flip: Tensor | None = None
+    start: Tensor,
+    length: Tensor,
+    sides: tuple[int, int],
+    total: float,
+    like: Tensor,
+    flip: Tensor | None = None,
 ) -> Tensor:
-    """Rows of resampling weights [N, n_out, n_in] that sum to `total`.
+    """Columns of resampling weights [N, n_in, n_out] that sum to `total`, on the device of `like`.
 
     A triangle that reaches one source pixel to either side of its centre, or further where the crop shrinks.
     """
+    n_in, n_out = sides
     step = (length / n_out)[:, None]  # [N, 1] source pixels per output pixel
     position = torch.arange(0.5, n_out)[None]
     if flip is not None:
         position = torch.where(flip[:, None], n_out - position, position)
     centre = position * step + start[:, None]  # [N, n_out]
-    pixel = torch.arange(0.5, n_in)
+    pixel = torch.arange(0.5, n_in, device=like.device)[:, None]
     first, last = start[:, None] + 0.5, (start + length)[:, None] - 0.5
+    weight = scratch("weight", (len(start), n_in, n_out), like)
     if bool((length <= n_out).all()):  # nothing shrinks: two taps, which sum to 1 if the centre stays between them
-        centre = torch.minimum(torch.maximum(centre, first), last)
-        return (pixel * total - (centre * total)[:, :, None]).abs_().neg_().add_(total).clamp_(min=0)
-    weight = (pixel - centre[:, :, None]).abs_().div_(-step.clamp(min=1)[:, :, None]).add_(1).clamp_(min=0)
-    inside = (pixel >= first) & (pixel <= last)  # [N, n_in]
-    weight *= inside[:, None].to(torch.float32)
-    return weight.mul_(total / weight.sum(2, keepdim=True))
+        centre = torch.minimum(torch.maximum(centre, first), last).mul_(total).to(like.device)
+        return torch.sub(pixel * total, centre[:, None], out=weight).abs_().neg_().add_(total).clamp_(min=0)
+    torch.sub(pixel, centre.to(like.device)[:, None], out=weight)
+    weight.abs_().div_(-step.clamp(min=1).to(like.device)[:, :, None]).add_(1).clamp_(min=0)
+    pixels = torch.arange(0.5, n_in)
+    inside = ((pixels >= first) & (pixels <= last)).to(like.device, torch.float32)  # [N, n_in]
+    weight *= inside[:, :, None]
+    return weight.mul_(total / weight.sum(1, keepdim=True))
 
 
 def affine_crop(x: Tensor, boxes: Tensor, degrees: Tensor, size: tuple[int, ...]) -> Tensor:

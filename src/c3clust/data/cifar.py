@@ -208,8 +208,8 @@ def _pool(parts: dict[str, Part], version: Version, place: str) -> Images:
     x = np.concatenate([pixels for pixels, _ in parts.values()]).reshape(-1, 3, 32, 32)
     y = np.concatenate([labels for _, labels in parts.values()]).astype(np.int64)
     names = [f"{file.removesuffix('.bin')}-{i:05d}" for file, (rows, _) in parts.items() for i in range(len(rows))]
-    note_count(place, version.title, len(x), OFFICIAL)
-    return Images(x, names, y, version.classes, place=place)
+    notes = note_count(place, version.title, len(x), OFFICIAL)
+    return Images(x, names, y, version.classes, place=place, notes=notes)
 
 
 class _Batch(pickle.Unpickler):

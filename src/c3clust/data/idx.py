@@ -64,11 +64,11 @@ def read(path: Path, options: Options, name: str | None = None) -> Images:
     parts = [_read_part(folder, part, whole=name is not None) for part in ([match[1]] if match else PARTS)]
     found = [part for part in parts if part is not None]
     x, names, y = _pool(found, folder)
-    if name:
-        note_count(str(path), TITLES[name], len(x), OFFICIAL)
+    notes = note_count(str(path), TITLES[name], len(x), OFFICIAL) if name else ()
     fashion = name == "fashion-mnist" or (name is None and "fashion" in str(path.resolve()).lower())
     classes = FASHION if fashion else tuple(str(digit) for digit in range(10))
-    return Images(x, names, y, classes if y is not None else None, place=str(path), policy="digit")
+    known = classes if y is not None else None
+    return Images(x, names, y, known, place=str(path), policy="digit", notes=notes)
 
 
 def read_idx(path: Path) -> np.ndarray:

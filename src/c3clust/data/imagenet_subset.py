@@ -73,7 +73,8 @@ def read(path: Path, options: Options, name: str | None = None) -> Images:
         names += [f"{synset}/{file}" for file in files]
         spans += places
         labels += [label] * len(files)
-    note_count(str(path), TITLES[name], len(names), OFFICIAL[name])
+    notes = note_count(str(path), TITLES[name], len(names), OFFICIAL[name])
     encoded = Encoded(spans, names, str(path), np.array(labels, dtype=np.int64), SYNSETS[name])
     size = options.image_size or SIDE
-    return to_images(encoded, replace(options, image_size=size, channels=options.channels or 3))
+    images = to_images(encoded, replace(options, image_size=size, channels=options.channels or 3))
+    return replace(images, notes=notes)

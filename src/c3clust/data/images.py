@@ -32,6 +32,7 @@ class Images:
     names: one a sample, unique: the file's path within its source, or the index.
     y: true labels [n] as integers into `classes`, for metrics only. No method ever sees them.
     skipped: (name, reason) of each file that could not be read.
+    notes: what the owner of a run should know about the source, one sentence each.
     policy: the augmentation that suits the source ("photo", "digit", "vector").
     """
 
@@ -42,6 +43,7 @@ class Images:
     skipped: Sequence[tuple[str, str]] = field(default_factory=tuple)
     place: str = ""
     policy: str = "photo"
+    notes: Sequence[str] = ()
 
     def __len__(self) -> int:
         return len(self.x)

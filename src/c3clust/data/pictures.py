@@ -172,7 +172,7 @@ def _stamps(encoded: Encoded) -> list[str]:
 
 
 def _chunks(spans: Sequence[Span], size: int, options: Options) -> Iterator[Decoded]:
-    return map_chunks(_DecodeChunk(size), spans, options.workers)
+    return map_chunks(_DecodeChunk(size, options.channels is None), spans, options.workers)
 
 
 @dataclass(frozen=True)
@@ -180,6 +180,7 @@ class _DecodeChunk:
     """decode(spans) with the size filled in; a plain class, so that it can be sent to a worker process."""
 
     size: int
+    look_for_grey: bool
 
     def __call__(self, spans: Sequence[Span]) -> Decoded:
         pixels, reasons = [], []
@@ -192,7 +193,7 @@ class _DecodeChunk:
                 except Unreadable as error:
                     reasons.append(str(error) or "unreadable")
         stack = np.stack(pixels) if pixels else np.empty((0, 3, self.size, self.size), np.uint8)
-        return Decoded(stack, reasons, bool((stack == stack[:, :1]).all()))
+        return Decoded(stack, reasons, self.look_for_grey and bool((stack == stack[:, :1]).all()))
 
 
 def _channels(grey: bool, options: Options) -> int:

@@ -71,9 +71,10 @@ class Source(Protocol):
     def read(path: Path, options: Options, name: str | None = None) -> Images: ...
 
 
-def note_count(place: str, title: str, n: int, official: int) -> None:
-    """Say that a set in an official layout is not the official set. It is read all the same, as a subset."""
-    if n != official:
-        log.warning(
-            "%s holds %s images; the official %s has %s. It is read as it is.", place, f"{n:,}", title, f"{official:,}"
-        )
+def note_count(place: str, title: str, n: int, official: int) -> tuple[str, ...]:
+    """Say that a set in an official layout is not the official set, as notes for `Images`. It is read all the same."""
+    if n == official:
+        return ()
+    note = f"{place} holds {n:,} images; the official {title} has {official:,}. It is read as it is."
+    log.warning(note)
+    return (note,)

@@ -55,10 +55,11 @@ def read(path: Path, options: Options, name: str | None = None) -> Images:
         raise DataError(f"{path} holds no training image of Tiny-ImageNet. Expected: {SETS[0].layout}.")
     synsets = [_synset(name) for name in encoded.names]
     classes, y = np.unique(synsets, return_inverse=True)
-    note_count(str(path), "Tiny-ImageNet", len(synsets), OFFICIAL)
+    notes = note_count(str(path), "Tiny-ImageNet", len(synsets), OFFICIAL)
     labelled = replace(encoded, y=y.astype(np.int64), classes=classes.tolist())
     size = min(options.image_size or SIDE, SIDE)
-    return to_images(labelled, replace(options, image_size=size, channels=options.channels or 3))
+    images = to_images(labelled, replace(options, image_size=size, channels=options.channels or 3))
+    return replace(images, notes=notes)
 
 
 def _list_folder(path: Path) -> Encoded:

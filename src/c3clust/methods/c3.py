@@ -152,6 +152,8 @@ class C3(EstimatorMixin, BaseEstimator):
     schedule : {"constant", "cosine"}, default="constant"
     random_state : int, RandomState or None, default=None
     device : str, default="auto"
+    compile : bool, default=False
+        Compile the encoder with torch.compile: half a minute at the start of each stage, faster steps afterwards.
     verbose : bool, default=False
 
     Attributes
@@ -207,6 +209,7 @@ class C3(EstimatorMixin, BaseEstimator):
         schedule: str = "constant",
         random_state: Any = None,
         device: str = "auto",
+        compile: bool = False,
         verbose: bool = False,
     ) -> None:
         self.n_clusters = n_clusters
@@ -235,6 +238,7 @@ class C3(EstimatorMixin, BaseEstimator):
         self.schedule = schedule
         self.random_state = random_state
         self.device = device
+        self.compile = compile
         self.verbose = verbose
 
     def _check_params(self) -> None:

@@ -140,6 +140,8 @@ class CC(EstimatorMixin, BaseEstimator):
     random_state : int, RandomState or None, default=None
     device : str, default="auto"
         "auto" takes CUDA or MPS where there is one, else the CPU.
+    compile : bool, default=False
+        Compile the encoder with torch.compile: half a minute at the start of each stage, faster steps afterwards.
     verbose : bool, default=False
         Show a progress bar.
 
@@ -185,6 +187,7 @@ class CC(EstimatorMixin, BaseEstimator):
         warmup: float = 0.3,
         random_state: Any = None,
         device: str = "auto",
+        compile: bool = False,
         verbose: bool = False,
     ) -> None:
         self.n_clusters = n_clusters
@@ -202,6 +205,7 @@ class CC(EstimatorMixin, BaseEstimator):
         self.warmup = warmup
         self.random_state = random_state
         self.device = device
+        self.compile = compile
         self.verbose = verbose
 
     def _check_params(self) -> None:
