@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 __all__ = ["Guard", "effective_clusters", "expected_positives"]
 
-CROWDED = 2.0  # times the expected positives: clusters flow together
+CROWDED = 1.5  # times the expected positives: clusters flow together
 FALLEN = 0.75  # of the effective clusters at the start: clusters die
 LEAP = 0.5  # of all labels in one epoch: what stage 1 learned is lost
 IDLE = 2.5  # positives per view, itself and its twin among them: zeta finds almost nothing
