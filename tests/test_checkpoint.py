@@ -136,7 +136,7 @@ def test_a_damaged_end_of_a_stage_is_trained_again(x, whole, run, caplog):
 
 def test_another_request_is_refused(x, run):
     before = {path: path.read_bytes() for path in run.rglob("*.*")}
-    with pytest.raises(RunError, match=r"zeta was 0\.6 and is 0\.7"):
+    with pytest.raises(RunError, match=r"zeta was 0\.8 and is 0\.7"):
         make("c3", zeta=0.7).fit(x, run_dir=run)
     with pytest.raises(RunError, match="seed was 0 and is 1"):
         make("c3", random_state=1).fit(x, run_dir=run)

@@ -50,7 +50,7 @@ def test_figures():
         ({"positives": 90.0}, "flow together"),
         ({"sizes": (91, 1, 1, 1, 1, 1, 1, 1, 1, 1)}, "clusters die"),
         ({"sizes": (20,) * 5 + (0,) * 5}, "clusters die"),
-        ({"changed": 0.8}, "stage 1"),
+        ({"changed": 0.8}, "learned before is lost"),
         ({"loss": float("nan")}, "not finite"),
         ({"loss": float("inf")}, "not finite"),
         ({"uncertainty": float("nan")}, "not finite"),
@@ -65,7 +65,7 @@ def test_what_stops_a_stage(watch, network, what, why):
     assert watch.stops(network, curves, 2)
     watch.settle(network)
     assert all(torch.equal(before[name], t) for name, t in network.state_dict().items())
-    told = watch.report(curves)
+    told = watch.report(curves, "c3")
     assert told["returned"] == 1
     assert why in told["told"][0]
     assert "after epoch 2" in told["told"][0]
@@ -83,7 +83,7 @@ def test_weights_that_are_not_finite_stop_a_stage(watch, network):
 def test_what_is_only_told(watch, network):
     curves = {name: 2 * curve for name, curve in epoch(positives=2.0, sizes=(11,) * 9 + (0,), changed=0.1).items()}
     assert not watch.stops(network, curves, 1)
-    told = " ".join(watch.report(curves)["told"])
+    told = " ".join(watch.report(curves, "c3")["told"])
     assert "almost no positives (2.0 per view, 10 expected)" in told
     assert "emptied 1 of 10 clusters: 9" in told
     assert "10.0% of the labels still changed" in told
@@ -106,7 +106,7 @@ def test_a_run_that_diverges_gives_back_its_start(x, tmp_path):
     params = {"n_clusters": 3, "cc_epochs": 2, "epochs": 2, "batch_size": 16, "lr": 1e30}
     fitted, record = runs.fit(images, tmp_path / "run", "c3", params)
     assert record.stages[-1]["guard"]["decision"]["returned"] == 0
-    assert record.notes[0].startswith("The guard stopped stage 2 after epoch 1")
+    assert record.notes[0].startswith("The guard stopped stage c3 after epoch 1")
     np.testing.assert_array_equal(fitted.labels_, fitted.start_labels_)
     found = findings(Facts(record, dict(enumerate(np.bincount(fitted.labels_, minlength=3).tolist()))))
     assert any(f.text == record.notes[0] and f.level == "warn" for f in found)
@@ -137,7 +137,7 @@ def test_on_digits(tmp_path_factory):
         start = CC(n_clusters=10, epochs=24, random_state=seed).fit(images)
         before = acc(images.y, start.labels_)
         healthy = C3(n_clusters=10, start=start, random_state=seed).fit(images)
-        assert healthy.stages_[-1]["guard"]["decision"] is None, seed
+        assert all(s["guard"]["decision"] is None for s in healthy.stages_), seed
         print(seed, "CC", before, "C3", acc(images.y, healthy.labels_))
         for wrong in ({"zeta": 0.2}, {"lr": 1e-2}) if seed < 3 else ():
             caught = C3(n_clusters=10, start=start, random_state=seed, **wrong).fit(images)

@@ -46,6 +46,9 @@ def expected(name: str) -> dict:
         "zeta": zeta,
         "gamma": 0.1,
         "head": "frozen",
+        "settle": 0,
+        "readout": "head",
+        "cc_warmup": 0,
     }
     return {"method": "c3", "data": place, "n_clusters": n_clusters, "params": params}
 

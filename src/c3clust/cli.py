@@ -206,14 +206,17 @@ def export_(
     """
     place = source or RunRecord.read(run / "record.json").data.get("place", "")
     names = Assignments.read(run).names
-    if Path(place).is_dir() and all((Path(place) / name).is_file() for name in names):
-        done = export.export(run, to, files=[Path(place) / n for n in names], min_confidence=min_confidence, link=link)
-    else:
+    files = runs.originals(place, names)
+    if files is None:
         images = data.load(place)
         if list(images.names) != list(names):
             raise InputError(f"{place!r} does not hold the images of this run: name the place with --source.")
         done = export.export(run, to, x=images.x, min_confidence=min_confidence)
+    else:
+        done = export.export(run, to, files=files, min_confidence=min_confidence, link=link)
     out_console.print(f"{done.n:,} images in {len(done.folders)} folders of {to}", highlight=False)
+    for name in done.missing:
+        err_console.print(f"could not be read: {name}", markup=False, highlight=False)
 
 
 @app.command()

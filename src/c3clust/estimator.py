@@ -56,6 +56,7 @@ class Bench:
     verbose: bool
     generator: torch.Generator = field(init=False)
     stages: list[dict[str, Any]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # sentences for the owner of the run
     checkpoints: Checkpoints | None = None
 
     def __post_init__(self) -> None:
@@ -87,7 +88,7 @@ class Bench:
             seconds = sum(curves.get("seconds", []))
             note = {"name": stage.name, "epochs": len(curves.get("loss", [])), "seconds": seconds, "curves": curves}
             if guard is not None:
-                note["guard"] = guard.report(curves)
+                note["guard"] = guard.report(curves, stage.name)
                 for text in note["guard"]["told"]:
                     log.warning("%s", text)
             if kept is not None:
@@ -254,7 +255,7 @@ class EstimatorMixin(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
         c = bench.assignments(self.network_)
         self.labels_, self.confidence_ = c.argmax(axis=1), c.max(axis=1)
         self._n_features_out = bench.width(self.network_)
-        self.policy_, self.stages_ = augment.spec(bench.policy), bench.stages
+        self.policy_, self.stages_, self.notes_ = augment.spec(bench.policy), bench.stages, bench.notes
         return self
 
     def request(self, bench: Bench, folder: Path, **more: Any) -> Request:

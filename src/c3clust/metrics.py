@@ -1,7 +1,7 @@
 """How well a clustering agrees with the truth: two label vectors in, one float out.
 
 Labels may be any values (integers, strings), the two sides may have different numbers of them, and clusters may be
-empty. Cost is linear in the number of samples. These are the only functions that see true labels.
+empty. Cost is linear in the number of samples. True labels are seen by these functions only.
 """
 
 import numpy as np

@@ -18,6 +18,7 @@ so that a run is never lost with it. `fit` refuses a folder that holds anything.
 """
 
 import time
+from collections.abc import Sequence
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
@@ -36,7 +37,7 @@ from c3clust.lock import locked
 from c3clust.record import RunRecord
 from c3clust.request import Request, taken_up
 
-__all__ = ["fit", "prepare_folder", "resume", "write_report"]
+__all__ = ["fit", "originals", "prepare_folder", "resume", "write_report"]
 
 
 def fit(
@@ -93,6 +94,7 @@ def _run(folder: Path, estimator: Any, bench: Bench, asked: dict[str, Any]) -> t
             seconds=time.perf_counter() - started,
             notes=[
                 *checkpoints.notes,
+                *estimator.notes_,
                 *(text for s in estimator.stages_ for text in s.get("guard", {}).get("told", [])),
             ],
             device=str(estimator.device_),
@@ -146,12 +148,13 @@ def prepare_folder(out: str | Path) -> Path:
 
 
 def _score(record: RunRecord, estimator: Any, y: np.ndarray | None) -> None:
-    """Metrics of the final labels and, where a method has two stages, of those before the last."""
+    """Metrics of the final labels and, where a method keeps them, of the labels that its last part started from."""
     if y is None:
         return
     record.scores = metrics.scores(y, estimator.labels_)
-    if len(record.stages) > 1 and hasattr(estimator, "start_labels_"):
-        record.stages[-2]["scores"] = metrics.scores(y, estimator.start_labels_)
+    before = [stage for stage in record.stages if stage["name"] == "cc"]
+    if before and hasattr(estimator, "start_labels_"):
+        before[-1]["scores"] = metrics.scores(y, estimator.start_labels_)
 
 
 def _write(folder: Path, estimator: Any, images: Images, record: RunRecord) -> None:
@@ -161,6 +164,15 @@ def _write(folder: Path, estimator: Any, images: Images, record: RunRecord) -> N
         known = images.y.tolist() if images.classes is None else [images.classes[k] for k in images.y]
         write_labels(folder / "labels.csv", images.names, known)
     record.write(folder / "record.json")
+
+
+def originals(place: str, names: Sequence[str]) -> list[Path] | None:
+    """The image files of a run whose source is a folder; None where it is not, or where they are not all inside it."""
+    folder = Path(place).resolve()
+    if not folder.is_dir():
+        return None
+    files = [(folder / name).resolve() for name in names]
+    return files if all(file.is_relative_to(folder) and file.is_file() for file in files) else None
 
 
 def write_report(folder: Path, estimator: Any, images: Images, record: RunRecord) -> Path:

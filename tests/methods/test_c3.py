@@ -226,3 +226,25 @@ def test_a_large_batch_takes_one_pass_and_gives_the_same(monkeypatch, gamma):
     torch.testing.assert_close(one_pass, plain, rtol=1e-10, atol=0)
     for f, e in zip(found, torch.autograd.grad(plain, (z_a, z_b)), strict=True):
         torch.testing.assert_close(f, e, rtol=1e-8, atol=1e-14)
+
+
+def test_a_head_that_lost_the_clusters_is_taught_them_before_settling():
+    x = small(np.random.default_rng(0), n=120)
+    cc = CC(3, epochs=30, random_state=0).fit(x)
+    kept = C3(3, start=cc, epochs=1, settle=1, random_state=0).fit(x)
+    assert kept.notes_ == []
+    with torch.no_grad():
+        cc.network_.g_c[2].weight.zero_()  # a head that puts all samples into one cluster
+        cc.network_.g_c[2].bias.copy_(torch.tensor([5.0, 0.0, 0.0]))
+    taught = C3(3, start=cc, epochs=1, settle=1, random_state=0).fit(x)
+    assert "disagreed with k-means in z" in taught.notes_[0]
+    assert np.bincount(taught.labels_, minlength=3).min() > 30
+
+
+def test_settling_is_recorded_as_a_stage_and_can_be_left_out():
+    x = small(np.random.default_rng(0))
+    assert [s["name"] for s in C3(3, cc_epochs=3, epochs=1, random_state=0).fit(x).stages_] == [
+        "warmup", "cc", "c3", "settle",
+    ]  # fmt: skip
+    assert [s["name"] for s in C3(3, cc_warmup=0, cc_epochs=2, epochs=1, settle=0).fit(x).stages_] == ["cc", "c3"]
+    assert [s["name"] for s in C3(3, cc_warmup=0, cc_epochs=2, epochs=1, head="frozen").fit(x).stages_] == ["cc", "c3"]

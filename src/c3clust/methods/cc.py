@@ -81,14 +81,20 @@ class CCObjective:
         return {"loss": instance + cluster, "instance_loss": instance, "cluster_loss": cluster}
 
 
-def start_head(network: ClusterNet, bench: Bench, steps: int = 200, batch: int = 512) -> None:
-    """Teach g_C the clusters that spherical k-means finds in z: a few steps of cross entropy on fixed features h.
+def clusters_in_z(network: ClusterNet, bench: Bench) -> tuple[Tensor, Tensor]:
+    """Features h [n, F] of the clean samples, and the clusters [n] that spherical k-means finds in their z."""
+    z, h = bench.features(network)
+    return h, torch.from_numpy(nearest(z.numpy(), spherical_kmeans(z.numpy(), network.n_clusters, bench.seed)))
+
+
+def teach_head(
+    network: ClusterNet, h: Tensor, labels: Tensor, bench: Bench, steps: int = 200, batch: int = 512
+) -> None:
+    """Teach g_C the clusters `labels` [n] of the fixed features h [n, F]: a few steps of cross entropy.
 
     A departure from the paper, where g_C starts at random: there it settles on clusters of features that mean little
-    yet, and never leaves them (digits, 60 epochs, seeds 0 and 1: ACC .76 and .79 where k-means in z gives .94).
+    yet, and never leaves them (digits, 60 epochs, seeds 0 and 1: ACC .83 and .77 where k-means in z gives .95).
     """
-    z, h = bench.features(network)
-    labels = torch.from_numpy(nearest(z.numpy(), spherical_kmeans(z.numpy(), network.n_clusters, bench.seed)))
     optimiser = torch.optim.Adam(network.g_c.parameters(), lr=1e-3)
     for _ in range(steps):
         i = torch.randint(len(h), (batch,), generator=bench.generator)
@@ -112,7 +118,7 @@ class CC(EstimatorMixin, BaseEstimator):
     backbone : str or torch.nn.Module, default="auto"
         The encoder f: "convnet" (up to 32 px), "resnet18", "resnet34", "resnet50", "mlp" (vectors), or a module.
     stem : {"auto", "imagenet", "small"}, default="auto"
-        First layers of a ResNet; "auto" takes the 3x3 stem up to 64 px.
+        First layers of a ResNet; "auto" takes the 3x3 stem up to 48 px.
     image_size : int, default=None
         Side in pixels at which images are trained and predicted; None keeps their own.
     augment : str, dict or callable, default="auto"
@@ -122,7 +128,7 @@ class CC(EstimatorMixin, BaseEstimator):
     tau_i, tau_c : float, default=0.5 and 1.0
         Temperatures of the instance and the cluster loss.
     epochs : int or "auto", default="auto"
-        "auto" comes to about 420 steps, and at least 15 passes.
+        "auto" comes to about 420 steps, in 15 to 200 passes.
     batch_size : int, default=256
     lr : float, default=1e-3
         Learning rate of Adam. The paper: 3e-4 for 1000 epochs of ResNet-34.
@@ -211,13 +217,13 @@ class CC(EstimatorMixin, BaseEstimator):
 
     def _fit(self, bench: Bench) -> ClusterNet:
         n, batch = len(bench.x), self.batch_size
-        epochs = self.epochs if isinstance(self.epochs, int) else auto_epochs(n, batch, 420, 15, 400)
+        epochs = self.epochs if isinstance(self.epochs, int) else auto_epochs(n, batch, 420, 15, 200)
         network = bench.build(self._build_network)
         warmup = round(self.warmup * epochs)
         if warmup:
             alone = CCObjective(self.tau_i, self.tau_c, warming_up=True)
             bench.train(Stage("warmup", warmup, batch, self.lr), network, alone)
-            start_head(network, bench)
+            teach_head(network, *clusters_in_z(network, bench), bench)
         stage = Stage("cc", epochs - warmup, batch, self.lr, self.schedule)
         bench.train(stage, network, CCObjective(self.tau_i, self.tau_c))
         return network

@@ -99,7 +99,8 @@ class DCN(EstimatorMixin, BaseEstimator):
     n_clusters : int, default=10
         M, the number of clusters.
     lam : float, default=0.05
-        λ, the weight of the distance to the centre beside the reconstruction. The released MNIST run: 2, in this form.
+        λ, the weight of the distance to the centre beside the reconstruction. The paper's value; it weighs more here,
+        where the reconstruction error is a mean over the entries of x and not a sum.
     image_size : int, default=None
         Side in pixels at which images are trained and predicted; None keeps their own.
     hidden : tuple of int, default=(500, 500, 2000)
