@@ -1,6 +1,7 @@
 """A run that is interrupted anywhere goes on, and ends bit for bit as if nothing had happened."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -60,8 +61,7 @@ def x():
     return np.random.default_rng(0).random((56, 1, 8, 8)).astype(np.float32)  # 3 steps an epoch, 8 left over
 
 
-@pytest.mark.parametrize("name", TRAINED)
-@pytest.mark.parametrize("minutes", [0, 10])
+@pytest.mark.parametrize(("name", "minutes"), [*((name, 0) for name in TRAINED), ("c3", 10), ("dcn", 10)])
 def test_killed_again_and_again(name, minutes, x, tmp_path, monkeypatch):
     """Each attempt gets a few steps further than the last: all stages, in and between epochs, are resumed."""
     whole = make(name).fit(x)
@@ -69,7 +69,7 @@ def test_killed_again_and_again(name, minutes, x, tmp_path, monkeypatch):
     while True:
         attempts += 1
         with monkeypatch.context() as patch:
-            killed_at(patch, 5)
+            killed_at(patch, 8 if minutes == 0 else 5)
             try:
                 one.fit(x, run_dir=tmp_path / "run", checkpoint_minutes=minutes)
                 break
@@ -90,46 +90,61 @@ def interrupted(folder, x, monkeypatch, step, name="c3", **options):
             make(name).fit(x, run_dir=folder, **options)
 
 
-def test_two_places_and_all_finished_stages_are_kept(x, tmp_path, monkeypatch):
-    interrupted(tmp_path / "run", x, monkeypatch, 4 * 3 + 2 * 3 + 1)  # in the third epoch of stage 2
-    kept = sorted(path.name for path in (tmp_path / "run" / "checkpoint").glob("*.json"))
-    assert kept == ["0-end.json", "1-end.json", "2-00001-000000.json", "2-00002-000000.json"]
+@pytest.fixture(scope="module")
+def whole(x):
+    """What C3 gives when it is left alone."""
+    return make("c3").fit(x)
+
+
+@pytest.fixture(scope="module")
+def stopped(x, tmp_path_factory):
+    """A run that was killed in the third epoch of its third stage."""
+    folder = tmp_path_factory.mktemp("stopped") / "run"
+    with pytest.MonkeyPatch.context() as patch:
+        interrupted(folder, x, patch, 4 * 3 + 2 * 3 + 1)
+    return folder
+
+
+@pytest.fixture
+def run(stopped, tmp_path):
+    return shutil.copytree(stopped, tmp_path / "run")
 
 
 @pytest.mark.parametrize("damage", ["truncate", "flip", "json", "empty"])
 @pytest.mark.parametrize("part", ["json", "safetensors"])
-def test_a_damaged_checkpoint_falls_back_to_the_one_before(x, tmp_path, monkeypatch, caplog, damage, part):
-    interrupted(tmp_path / "run", x, monkeypatch, 4 * 3 + 2 * 3 + 1)
-    newest = tmp_path / "run" / "checkpoint" / f"2-00002-000000.{part}"
+def test_a_damaged_checkpoint_falls_back_to_the_one_before(x, whole, run, caplog, damage, part):
+    newest = run / "checkpoint" / f"2-00002-000000.{part}"
     content = bytearray(newest.read_bytes())
     if damage == "flip":
         content[len(content) // 2] ^= 1
     newest.write_bytes({"truncate": content[:-9], "flip": content, "json": b"{}", "empty": b""}[damage])
-    resumed = make("c3").fit(x, run_dir=tmp_path / "run")
-    assert_same(make("c3").fit(x), resumed)
+    assert_same(whole, make("c3").fit(x, run_dir=run))
     assert "the one before it taken" in caplog.text
     assert "went on in stage 3 after epoch 1" in caplog.text
 
 
-def test_a_damaged_end_of_a_stage_is_trained_again(x, tmp_path, monkeypatch, caplog):
-    interrupted(tmp_path / "run", x, monkeypatch, 4 * 3 + 2 * 3 + 1)
-    (tmp_path / "run" / "checkpoint" / "0-end.safetensors").unlink()
-    assert_same(make("c3").fit(x), make("c3").fit(x, run_dir=tmp_path / "run"))
+def test_two_places_and_all_finished_stages_are_kept(run):
+    kept = sorted(path.name for path in (run / "checkpoint").glob("*.json"))
+    assert kept == ["0-end.json", "1-end.json", "2-00001-000000.json", "2-00002-000000.json"]
+
+
+def test_a_damaged_end_of_a_stage_is_trained_again(x, whole, run, caplog):
+    (run / "checkpoint" / "0-end.safetensors").unlink()
+    assert_same(whole, make("c3").fit(x, run_dir=run))
     assert "0-end" in caplog.text
 
 
-def test_another_request_is_refused(x, tmp_path, monkeypatch):
-    interrupted(tmp_path / "run", x, monkeypatch, 8)
-    before = {path: path.read_bytes() for path in (tmp_path / "run").rglob("*.*")}
+def test_another_request_is_refused(x, run):
+    before = {path: path.read_bytes() for path in run.rglob("*.*")}
     with pytest.raises(RunError, match=r"zeta was 0\.8 and is 0\.7"):
-        make("c3", zeta=0.7).fit(x, run_dir=tmp_path / "run")
+        make("c3", zeta=0.7).fit(x, run_dir=run)
     with pytest.raises(RunError, match="seed was 0 and is 1"):
-        make("c3", random_state=1).fit(x, run_dir=tmp_path / "run")
+        make("c3", random_state=1).fit(x, run_dir=run)
     with pytest.raises(RunError, match="the data are not the same"):
-        make("c3").fit(1 - x, run_dir=tmp_path / "run")
+        make("c3").fit(1 - x, run_dir=run)
     with pytest.raises(RunError, match="method was 'c3' and is 'cc'"):
-        make("cc").fit(x, run_dir=tmp_path / "run")
-    assert before == {path: path.read_bytes() for path in (tmp_path / "run").rglob("*.*")}
+        make("cc").fit(x, run_dir=run)
+    assert before == {path: path.read_bytes() for path in run.rglob("*.*")}
 
 
 def test_a_drawn_seed_is_kept(x, tmp_path, monkeypatch):
@@ -159,20 +174,18 @@ def test_a_snapshot_comes_back_as_it_was(tmp_path):
     assert all(torch.equal(tensors[name], t) for name, t in again.tensors.items())
 
 
-def test_a_checkpoint_of_another_network_is_refused(x, tmp_path, monkeypatch):
-    interrupted(tmp_path / "run", x, monkeypatch, 8, "cc")
-    path = sorted((tmp_path / "run" / "checkpoint").glob("*.json"))[-1].with_suffix("")
+def test_a_checkpoint_of_another_network_is_refused(x, run):
+    path = run / "checkpoint" / "2-00002-000000"
     snapshot = read_snapshot(path)
     wrong = {name: t[:1] if name.endswith("weight") else t for name, t in snapshot.tensors.items()}
     write_snapshot(path, Snapshot(snapshot.plain, wrong))
     with pytest.raises(RunError, match="does not belong to this run"):
-        make("cc").fit(x, run_dir=tmp_path / "run")
+        make("c3").fit(x, run_dir=run)
 
 
 @pytest.mark.parametrize("field", ["method", "params", "seed", "source", "data"])
-def test_a_damaged_request_names_the_field(x, tmp_path, monkeypatch, field):
-    interrupted(tmp_path / "run", x, monkeypatch, 4, "cc")
-    path = tmp_path / "run" / "request.json"
+def test_a_damaged_request_names_the_field(x, run, field):
+    path = run / "request.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {field: 0.5}))
     with pytest.raises(RunError, match=field):
-        make("cc").fit(x, run_dir=tmp_path / "run")
+        make("c3").fit(x, run_dir=run)

@@ -1,4 +1,4 @@
-"""Full disks, read-only folders, folders that vanish: a real tmpfs of a few kilobytes where mounting is allowed."""
+"""Full disks, read-only folders, folders that vanish: a real tmpfs of 32 MiB where mounting is allowed."""
 
 import os
 import shutil
@@ -27,10 +27,10 @@ def whole(x):
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """A file system of 8 MiB of its own."""
+    """A file system of 32 MiB of its own."""
     place = tmp_path / "disk"
     place.mkdir()
-    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", place], capture_output=True)
+    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32m", "tmpfs", place], capture_output=True)
     if made.returncode:
         pytest.skip("this machine does not allow mounting a tmpfs")
     yield place
@@ -103,7 +103,7 @@ def test_a_folder_that_vanishes(tmp_path, x, whole, monkeypatch, caplog):
     assert_same(whole, load(tmp_path / "run"), x)
 
 
-@pytest.mark.parametrize("fails", range(1, 14, 3))
+@pytest.mark.parametrize("fails", [1, 2, 3, 6, 9, 11])
 def test_each_write_may_fail(tmp_path, x, whole, monkeypatch, fails):
     """A failing file layer: the nth rename and all after it find no space. Files are whole, or not there."""
     real, done = os.replace, []

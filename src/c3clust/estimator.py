@@ -91,7 +91,7 @@ class Bench:
             seconds = sum(curves.get("seconds", []))
             note = {"name": stage.name, "epochs": len(curves.get("loss", [])), "seconds": seconds, "curves": curves}
             if guard is not None:
-                note["guard"] = guard.report(curves)
+                note["guard"] = guard.report(curves, stage.name)
                 for text in note["guard"]["told"]:
                     log.warning("%s", text)
             if kept is not None:
@@ -130,7 +130,7 @@ def find_device(device: str) -> torch.device:
         device = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
     try:
         torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
+    except (RuntimeError, AssertionError, TypeError) as error:
         reason = str(error).splitlines()[0]
         raise InputError(f'device={device!r} cannot be used here: {reason} Use device="auto" or "cpu".') from None
     return torch.device(device)

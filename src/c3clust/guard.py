@@ -1,4 +1,4 @@
-"""The guard of stage 2: without labels, it notices when C3 goes wrong, stops, and gives back the last healthy network.
+"""The guard of C3: without labels, it notices when C3 goes wrong, stops, and gives back the last healthy network.
 
 All pairs positive, the collapse to one point, is the global minimum of the C3 loss (PAPER 3). Only a good start, a
 small learning rate and few epochs keep a run away from it, so each epoch is looked at. Stage 2 begins with clusters of
@@ -16,9 +16,9 @@ from torch import Tensor, nn
 
 __all__ = ["Guard", "effective_clusters", "expected_positives"]
 
-CROWDED = 2.0  # times the expected positives: clusters flow together
+CROWDED = 1.5  # times the expected positives: clusters flow together
 FALLEN = 0.75  # of the effective clusters at the start: clusters die
-LEAP = 0.5  # of all labels in one epoch: what stage 1 learned is lost
+LEAP = 0.5  # of all labels in one epoch: what was learned before is lost
 IDLE = 2.5  # positives per view, itself and its twin among them: zeta finds almost nothing
 RESTLESS = 0.02  # of all labels in the last epoch
 
@@ -74,9 +74,9 @@ class Guard:
         if self.decision is not None:
             network.load_state_dict(self.healthy)
 
-    def report(self, curves: Mapping[str, list[Any]]) -> dict[str, Any]:
+    def report(self, curves: Mapping[str, list[Any]], name: str) -> dict[str, Any]:
         """For the record: the limits, the decision with its figures, and what there is to tell, one sentence each."""
-        told = list(self._tell(curves)) if self.decision is None else [_sentence(self.decision)]
+        told = list(self._tell(curves, name)) if self.decision is None else [_sentence(self.decision, name)]
         expected = expected_positives(self.sizes, self.views)
         limits = {"expected_positives": expected, "most_positives": _most(expected, self.views)}
         limits["least_clusters"] = FALLEN * effective_clusters(self.sizes)
@@ -114,26 +114,26 @@ class Guard:
     def _leap(self, curves: Mapping[str, list[Any]]) -> tuple[str, Figures] | None:
         changed = curves["labels_changed"][-1]
         if changed > LEAP:
-            return "what stage 1 learned is lost: {labels_changed:.0%} of the labels changed", {
+            return "what was learned before is lost: {labels_changed:.0%} of the labels changed", {
                 "labels_changed": changed
             }
         return None
 
-    def _tell(self, curves: Mapping[str, list[Any]]) -> Iterator[str]:
+    def _tell(self, curves: Mapping[str, list[Any]], name: str) -> Iterator[str]:
         """What a stage that went through may still have to say."""
         if not curves.get("loss"):
             return
         positives, expected = curves["positives_per_view"][-1], expected_positives(self.sizes, self.views)
         if positives < min(IDLE, 0.75 * expected):
             yield (
-                f"Stage 2 found almost no positives ({positives:.1f} per view, {expected:.0f} expected): the start is "
-                "too weak for zeta. Train stage 1 longer, or lower zeta."
+                f"Stage {name} found almost no positives ({positives:.1f} per view, {expected:.0f} expected): the "
+                "start is too weak for zeta. Train stage 1 longer, or lower zeta."
             )
         died = [m for m, (a, b) in enumerate(zip(self.sizes, curves["cluster_sizes"][-1], strict=True)) if a and not b]
         if died:
-            yield f"Stage 2 emptied {len(died)} of {len(self.sizes)} clusters: {', '.join(map(str, died[:6]))}."
+            yield f"Stage {name} emptied {len(died)} of {len(self.sizes)} clusters: {', '.join(map(str, died[:6]))}."
         if curves["labels_changed"][-1] > RESTLESS and len(curves["loss"]) > 1:
-            yield f"{curves['labels_changed'][-1]:.1%} of the labels still changed in the last epoch of stage 2."
+            yield f"{curves['labels_changed'][-1]:.1%} of the labels still changed in the last epoch of stage {name}."
 
 
 def _most(expected: float, views: int) -> float:
@@ -148,10 +148,10 @@ def _not_finite(network: nn.Module, curves: Mapping[str, list[Any]]) -> tuple[st
     return "the loss or the weights are not finite", {}
 
 
-def _sentence(decision: Mapping[str, Any]) -> str:
+def _sentence(decision: Mapping[str, Any], name: str) -> str:
     why = decision["why"].format(**decision["figures"])
-    back = f"of epoch {decision['returned']}" if decision["returned"] else "that stage 1 left"
+    back = f"of epoch {decision['returned']}" if decision["returned"] else "it began with"
     return (
-        f"The guard stopped stage 2 after epoch {decision['stopped_after']} ({why}) and gave back the network {back}. "
-        "Raise zeta, lower the learning rate, or train stage 1 longer."
+        f"The guard stopped stage {name} after epoch {decision['stopped_after']} ({why}) and gave back the network "
+        f"{back}. Raise zeta, lower the learning rate, or train stage 1 longer."
     )
