@@ -69,7 +69,7 @@ def test_killed_again_and_again(name, minutes, x, tmp_path, monkeypatch):
     while True:
         attempts += 1
         with monkeypatch.context() as patch:
-            killed_at(patch, 8 if minutes == 0 else 5)
+            killed_at(patch, 4 if minutes == 0 else 5)
             try:
                 one.fit(x, run_dir=tmp_path / "run", checkpoint_minutes=minutes)
                 break
