@@ -74,14 +74,14 @@ def works_or_says_why(name, what):
 
 
 @pytest.mark.filterwarnings("ignore:Number of distinct clusters")  # scikit-learn's k-means, on identical samples
-@pytest.mark.parametrize("what", SAMPLES)
+@pytest.mark.parametrize("what", list(SAMPLES))
 def test_c3(what):
     assert works_or_says_why("c3", what) == "works" or what == "values beyond float32"
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Number of distinct clusters")
-@pytest.mark.parametrize(("name", "what"), itertools.product(methods.names(), SAMPLES))
+@pytest.mark.parametrize(("name", "what"), list(itertools.product(methods.names(), SAMPLES)))
 def test_every_method(name, what):
     said = works_or_says_why(name, what)
     print(f"{name}, {what}: {said}")

@@ -329,7 +329,8 @@ def demo(
     images = data.load("digits")
     err_console.print("1,797 handwritten digits of 8 x 8 pixels, 10 clusters, no labels used.", highlight=False)
     baseline = methods.load("kmeans")(n_clusters=10, random_state=seed).fit(images)
-    _, record = runs.fit(images, folder, "c3", {"n_clusters": 10, "verbose": True}, seed, f"c3clust demo --seed {seed}")
+    params, command = {"n_clusters": 10, "verbose": True}, f"c3clust demo --seed {seed}"
+    _, record = runs.fit(images, folder, "c3", params, seed, command, source="digits")
     assert images.y is not None
     rows = [("k-means on pixels", metrics.scores(images.y, baseline.labels_))]
     _scores_table([*rows, *_stage_scores(record)])

@@ -66,7 +66,12 @@ class Guard:
             self._keep(network, epoch)
             return False
         text, figures = reason
-        self.decision = {"stopped_after": epoch, "returned": self.epoch, "why": text, "figures": figures}
+        self.decision = {
+            "stopped_after": epoch,
+            "returned": self.epoch,
+            "why": text.format(**figures),
+            "figures": figures,
+        }
         return True
 
     def settle(self, network: nn.Module) -> None:
@@ -149,9 +154,9 @@ def _not_finite(network: nn.Module, curves: Mapping[str, list[Any]]) -> tuple[st
 
 
 def _sentence(decision: Mapping[str, Any], name: str) -> str:
-    why = decision["why"].format(**decision["figures"])
+    why, after = decision["why"], decision["stopped_after"]
     back = f"of epoch {decision['returned']}" if decision["returned"] else "it began with"
     return (
-        f"The guard stopped stage {name} after epoch {decision['stopped_after']} ({why}) and gave back the network "
-        f"{back}. Raise zeta, lower the learning rate, or train stage 1 longer."
+        f"The guard stopped stage {name} after epoch {after} ({why}) and gave back the network {back}. "
+        "Raise zeta, lower the learning rate, or train stage 1 longer."
     )
