@@ -16,7 +16,7 @@ from c3clust import C3, CC, KMeans, acc, ari, data, nmi
 def variants(seed, images):
     """(name, labels) of each row, for one seed."""
     yield "k-means on pixels", KMeans(10, random_state=seed).fit(images).labels_
-    yield "CC as published: no warm-up", CC(10, warmup=0, random_state=seed).fit(images).labels_
+    yield "CC as published (no warm-up)", CC(10, warmup=0, random_state=seed).fit(images).labels_
     cc = CC(10, random_state=seed).fit(images)
     yield "CC", cc.labels_
     c3 = C3(10, start=cc, random_state=seed).fit(images)
@@ -24,7 +24,7 @@ def variants(seed, images):
     yield "CC + C3's extra epochs", CC(10, epochs=epochs, random_state=seed).fit(images).labels_
     extra = sum(stage["epochs"] for stage in c3.stages_)
     frozen = C3(10, start=cc, zeta=0.6, head="frozen", epochs=extra, random_state=seed).fit(images)
-    yield "C3 as published: zeta 0.6, frozen head", frozen.labels_
+    yield "C3 with the paper's stage 2 (zeta 0.6, frozen head)", frozen.labels_
     yield "C3, head follows", C3(10, start=cc, settle=0, epochs=extra, random_state=seed).fit(images).labels_
     yield "C3 (default): head follows, then settles", c3.labels_
 

@@ -10,9 +10,11 @@ import c3clust
 PACKAGE = Path(c3clust.__file__).parent
 LAYERS = [
     {"errors", "files"},
+    {"lock"},
     {"ops", "dist", "checks", "record", "assignments", "metrics"},
-    {"data", "augment", "networks", "progress", "onepass", "report"},
-    {"trainer", "checkpoint", "assign"},
+    {"data", "augment", "networks", "progress", "onepass", "report", "guard"},
+    {"checkpoint", "assign"},
+    {"trainer", "request"},
     {"estimator"},
     {"methods"},
     {"settings", "recipes", "runs"},

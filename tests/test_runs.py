@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from c3clust import data, runs
+from c3clust.errors import RunError
 
 
 def test_originals_are_found_inside_the_folder_only(tmp_path):
@@ -20,6 +21,6 @@ def test_an_unfinished_folder_is_not_a_run(tmp_path, monkeypatch):
     """Without record.json a folder is no run: it is written when all that a model needs is whole."""
     monkeypatch.setattr("c3clust.record.RunRecord.write", lambda *_: (_ for _ in ()).throw(OSError(28, "disk full")))
     images = data.load(np.random.default_rng(0).random((20, 4)))
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(RunError, match="disk full"):
         runs.fit(images, tmp_path / "run", "kmeans", {"n_clusters": 2})
     assert not (tmp_path / "run" / "record.json").exists()

@@ -7,7 +7,7 @@ from typing import Any
 
 from c3clust.errors import InputError, suggest
 
-__all__ = ["choice", "number", "stage", "whole"]
+__all__ = ["choice", "flag", "number", "stage", "whole"]
 
 
 def number(name: str, value: Any, low: float = -math.inf, high: float = math.inf, *, why: str) -> float:
@@ -24,6 +24,13 @@ def whole(name: str, value: Any, low: int = 1, *, why: str) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or value < low:
         raise InputError(f"{name}={value!r} is not a whole number of at least {low}: {why}")
     return int(value)
+
+
+def flag(name: str, value: Any) -> bool:
+    """True or False."""
+    if not isinstance(value, bool):
+        raise InputError(f"{name}={value!r} is neither True nor False.")
+    return value
 
 
 def choice(name: str, value: Any, known: Iterable[str]) -> str:

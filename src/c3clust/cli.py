@@ -71,6 +71,10 @@ def fit(
     workers: Workers = None,
     memory: Memory = None,
     max_bad: MaxBad = 0.05,
+    checkpoint_minutes: Annotated[
+        float, typer.Option(help="A checkpoint each epoch, and after so many minutes.", min=0)
+    ] = 10.0,
+    guard: Annotated[bool, typer.Option(help="Stop C3 when it goes wrong, and keep its last healthy epoch.")] = True,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -95,6 +99,8 @@ def fit(
     params = {**parse_settings(method, settings or [], base), "n_clusters": clusters}
     if device:
         params["device"] = device
+    if not guard and "guard" in methods.parameters(method):
+        params["guard"] = False
     dist.join()
     verbose = not (quiet or as_json) and dist.rank() == 0
     if "verbose" in methods.parameters(method):
@@ -103,22 +109,54 @@ def fit(
         runs.prepare_folder(out)
     if image_size and "image_size" in methods.parameters(method):
         params["image_size"] = image_size
-    images = data.load(
-        source,
-        labels=labels,  # type: ignore[arg-type]
-        image_size=image_size or params.get("image_size"),
-        max_bad=max_bad,
+    options = {
+        "labels": labels,
+        "image_size": image_size or params.get("image_size"),
+        "max_bad": max_bad,
         **_reading(cache, workers, memory),
-    )
+    }
+    images = data.load(source, **options)
     if verbose:
         err_console.print(f"{len(images):,} samples of {source}, {clusters} clusters, method {method}", highlight=False)
-    _, record = runs.fit(images, out, method, params, seed, shlex.join(["c3clust", *sys.argv[1:]]))
+    asked = {"source": _absolute(source), "options": options, "checkpoint_minutes": checkpoint_minutes}
+    command = shlex.join(["c3clust", *sys.argv[1:]])
+    _, record = runs.fit(images, out, method, _absolute_start(params), seed, command, **asked)
+    _finished(out, record, verbose, as_json)
+
+
+@app.command()
+def resume(
+    run: Annotated[Path, typer.Argument(help="The folder of an unfinished run.", show_default=False)],
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Go on with a run that was interrupted, from its last checkpoint.
+
+    Example:  c3clust resume runs/photos
+    """
+    dist.join()
+    verbose = not (quiet or as_json) and dist.rank() == 0
+    _, record = runs.resume(run, verbose)
+    _finished(run, record, verbose, as_json)
+
+
+def _finished(out: Path, record: RunRecord, verbose: bool, as_json: bool) -> None:
     if as_json and dist.rank() == 0:
         print(json.dumps({"run": str(out), "scores": record.scores, "seconds": record.seconds}))
     elif verbose:
         _summary(out, record)
     if dist.world_size() > 1:
         dist.leave()
+
+
+def _absolute(place: str) -> str:
+    """A place as it can be found from any folder; names of data sets stay."""
+    return str(Path(place).absolute()) if place not in data.names() and Path(place).exists() else place
+
+
+def _absolute_start(params: dict[str, Any]) -> dict[str, Any]:
+    start = params.get("start")
+    return {**params, "start": _absolute(start)} if isinstance(start, str) else params
 
 
 @app.command()
@@ -152,7 +190,11 @@ def predict(
 
 def _reading(cache: Path | None, workers: int | None, memory: int | None) -> dict[str, Any]:
     """How files are read: options for `data.load`, which counts memory in bytes."""
-    return {"cache": cache, "workers": workers, "memory": None if memory is None else memory * 2**20}
+    return {
+        "cache": None if cache is None else str(cache.resolve()),
+        "workers": workers,
+        "memory": None if memory is None else memory * 2**20,
+    }
 
 
 def _list_skipped(skipped: Sequence[Sequence[str]]) -> None:
@@ -287,7 +329,8 @@ def demo(
     images = data.load("digits")
     err_console.print("1,797 handwritten digits of 8 x 8 pixels, 10 clusters, no labels used.", highlight=False)
     baseline = methods.load("kmeans")(n_clusters=10, random_state=seed).fit(images)
-    _, record = runs.fit(images, folder, "c3", {"n_clusters": 10, "verbose": True}, seed, f"c3clust demo --seed {seed}")
+    params, command = {"n_clusters": 10, "verbose": True}, f"c3clust demo --seed {seed}"
+    _, record = runs.fit(images, folder, "c3", params, seed, command, source="digits")
     assert images.y is not None
     rows = [("k-means on pixels", metrics.scores(images.y, baseline.labels_))]
     _scores_table([*rows, *_stage_scores(record)])

@@ -10,7 +10,7 @@ can neither run code nor ask for more memory than it brings.
 import hashlib
 import inspect
 import json
-import time
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -28,15 +28,19 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor, nn
 
 from c3clust import augment, checks, data
+from c3clust.checkpoint import Checkpoints
 from c3clust.data.batches import batches
 from c3clust.data.images import ArrayLike, Images
 from c3clust.errors import InputError, RunError
 from c3clust.files import write_atomically
+from c3clust.guard import Guard
+from c3clust.request import Request, taken_up
 from c3clust.trainer import Objective, Stage, embed, train
 
 __all__ = ["Bench", "EstimatorMixin", "find_device", "read_model", "restore", "standard_scaling"]
 
 FORMAT = 1
+log = logging.getLogger(__name__)
 Network = TypeVar("Network", bound=nn.Module)
 
 
@@ -44,7 +48,8 @@ Network = TypeVar("Network", bound=nn.Module)
 class Bench:
     """What a method trains with: the samples, how views are made, the randomness; and what has been trained so far."""
 
-    x: ArrayLike
+    images: Images
+    x: ArrayLike  # theirs, scaled if they are vectors
     shape: tuple[int, ...]  # of one sample, as the network sees it
     policy: augment.Policy
     seed: int
@@ -54,9 +59,15 @@ class Bench:
     generator: torch.Generator = field(init=False)
     stages: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # sentences for the owner of the run
+    checkpoints: Checkpoints | None = None
 
     def __post_init__(self) -> None:
         self.generator = torch.Generator().manual_seed(self.seed)
+
+    def restart(self, seed: int, checkpoints: Checkpoints) -> None:
+        """Begin with this seed, or go on from the checkpoints."""
+        self.seed, self.checkpoints = seed, checkpoints
+        self.generator.manual_seed(seed)
 
     @property
     def size(self) -> tuple[int, ...]:
@@ -67,13 +78,24 @@ class Bench:
         """A new network with seeded weights, on the device."""
         return placed(make(self.shape), self.shape, self.device)
 
-    def train(self, stage: Stage, network: nn.Module, objective: Objective) -> dict[str, Any]:
-        """Train one stage, note its curves, and return the note."""
-        started = time.perf_counter()
-        with compiled(network if self.compile else None):
-            curves = train(stage, network, objective, self.x, self.policy, self.size, self.generator, self.verbose)
-        seconds = time.perf_counter() - started
-        note = {"name": stage.name, "epochs": stage.epochs, "seconds": seconds, "curves": curves}
+    def train(
+        self, stage: Stage, network: nn.Module, objective: Objective, guard: Guard | None = None
+    ) -> dict[str, Any]:
+        """Train one stage, note its curves, and return the note. A stage that was finished before is read instead."""
+        number, kept = len(self.stages), self.checkpoints
+        note = None if kept is None else kept.restore_end(number, network, self.generator)
+        if note is None:
+            setting = (self.x, self.policy, self.size, self.generator, self.verbose)
+            with compiled(network if self.compile else None):
+                curves = train(stage, network, objective, *setting, kept, number, guard)
+            seconds = sum(curves.get("seconds", []))
+            note = {"name": stage.name, "epochs": len(curves.get("loss", [])), "seconds": seconds, "curves": curves}
+            if guard is not None:
+                note["guard"] = guard.report(curves, stage.name)
+                for text in note["guard"]["told"]:
+                    log.warning("%s", text)
+            if kept is not None:
+                kept.save_end(number, network, self.generator, note)
         self.stages.append(note)
         return note
 
@@ -108,7 +130,7 @@ def find_device(device: str) -> torch.device:
         device = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
     try:
         torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
+    except (RuntimeError, AssertionError, TypeError) as error:
         reason = str(error).splitlines()[0]
         raise InputError(f'device={device!r} cannot be used here: {reason} Use device="auto" or "cpu".') from None
     return torch.device(device)
@@ -158,27 +180,30 @@ class EstimatorMixin(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
 
     # What a user calls.
 
-    def fit(self, X: Any, y: Any = None) -> Any:
-        """Cluster X: images [n, C, H, W], [n, H, W] or [n, H, W, C], vectors [n, F], a path or Images. y is ignored."""
-        checks.whole("n_clusters", self.n_clusters, why="it is the number of clusters. Give at least 1.")
-        self._check_params()
-        images = self._read(X, reset=True)
-        self._scale = self._scaling(images.x) if len(images.x.shape) == 2 and self.standardises else None
-        self.input_shape_ = self._shape(images)
-        if len(images) < max(self.n_clusters, 2):
-            raise InputError(
-                f"n_clusters={self.n_clusters} clusters cannot be made of n_samples={len(images)} "
-                f"{'sample' if len(images) == 1 else 'samples'}: give at least 2 samples, "
-                "and as many as there are clusters."
-            )
-        bench = self._bench(images)
-        with torch.random.fork_rng(devices=[bench.device] if bench.device.type == "cuda" else []):
-            torch.manual_seed(bench.seed)
-            self.network_ = self._fit(bench).eval()
-        c = bench.assignments(self.network_)
-        self.labels_, self.confidence_ = c.argmax(axis=1), c.max(axis=1)
-        self._n_features_out = bench.width(self.network_)
-        self.policy_, self.stages_, self.notes_ = augment.spec(bench.policy), bench.stages, bench.notes
+    def fit(self, X: Any, y: Any = None, run_dir: str | Path | None = None, checkpoint_minutes: float = 10.0) -> Any:
+        """Cluster X: images [n, C, H, W], [n, H, W] or [n, H, W, C], vectors [n, F], a path or Images. y is ignored.
+
+        With `run_dir`, training leaves a checkpoint in that folder each epoch, and after so many minutes. If it is
+        killed, the same call goes on from the last one and ends with the same network, bit for bit on the CPU. Once
+        fitted, the model is saved there.
+        """
+        checks.number("checkpoint_minutes", checkpoint_minutes, 0, why="it is a time. A usual value is 10.")
+        bench = self.prepare(X)
+        if run_dir is None:
+            return self.train(bench)
+        folder = new_folder(run_dir)
+        request = self.request(bench, folder, checkpoint_minutes=float(checkpoint_minutes))
+        with taken_up(folder, request) as checkpoints:
+            bench.restart(request.seed, checkpoints)
+            self.train(bench)
+            try:
+                self.save(folder)
+            except OSError as error:
+                raise RunError(
+                    f"The estimator is fitted, but {folder} cannot be written: {error.strerror}. Save it elsewhere "
+                    "with save(), or make room: the same call then goes on from the last checkpoint."
+                ) from None
+            checkpoints.remove()
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -209,7 +234,7 @@ class EstimatorMixin(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
         weights = tensors_to_bytes(state)
         meta = {
             "format": FORMAT,
-            "method": type(self).__module__.rsplit(".", 1)[-1],
+            "method": _method(self),
             "params": self.plain_params(),
             "input_shape": list(self.input_shape_),
             "policy": self.policy_,
@@ -229,6 +254,45 @@ class EstimatorMixin(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
         return next((t.device for t in self.network_.state_dict().values()), torch.device("cpu"))
 
     # How it is done.
+
+    def prepare(self, X: Any) -> Bench:
+        """Check the parameters and the samples, and lay out what training needs."""
+        checks.whole("n_clusters", self.n_clusters, why="it is the number of clusters. Give at least 1.")
+        self._check_params()
+        images = self._read(X, reset=True)
+        self._scale = self._scaling(images.x) if len(images.x.shape) == 2 and self.standardises else None
+        self.input_shape_ = self._shape(images)
+        if len(images) < max(self.n_clusters, 2):
+            raise InputError(
+                f"n_clusters={self.n_clusters} clusters cannot be made of n_samples={len(images)} "
+                f"{'sample' if len(images) == 1 else 'samples'}: give at least 2 samples, "
+                "and as many as there are clusters."
+            )
+        return self._bench(images)
+
+    def train(self, bench: Bench) -> Any:
+        """Train what `prepare` laid out, and set the learned attributes."""
+        with torch.random.fork_rng(devices=[bench.device] if bench.device.type == "cuda" else []):
+            torch.manual_seed(bench.seed)
+            self.network_ = self._fit(bench).eval()
+        c = bench.assignments(self.network_)
+        self.labels_, self.confidence_ = c.argmax(axis=1), c.max(axis=1)
+        self._n_features_out = bench.width(self.network_)
+        self.policy_, self.stages_, self.notes_ = augment.spec(bench.policy), bench.stages, bench.notes
+        return self
+
+    def request(self, bench: Bench, folder: Path, **more: Any) -> Request:
+        """What this fit asks for. Where no seed is given, that of an unfinished fit in `folder` holds."""
+        seed = bench.seed
+        if not isinstance(self.random_state, int | np.integer) and (folder / "request.json").exists():
+            seed = Request.read(folder).seed
+        images = bench.images
+        known = {
+            "n": len(images),
+            "shape": [int(k) for k in images.x.shape[1:]],
+            "fingerprint": data.fingerprint(images),
+        }
+        return Request(_method(self), self.plain_params(), seed, known, **more)
 
     def _scaling(self, x: ArrayLike) -> tuple[Tensor, Tensor]:
         """Mean and standard deviation of each feature."""
@@ -269,7 +333,7 @@ class EstimatorMixin(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
         device = find_device(getattr(self, "device", "cpu"))
         x = _Scaled(images.x, self._scale) if self._scale is not None else images.x
         verbose, compile = getattr(self, "verbose", False), getattr(self, "compile", False)
-        return Bench(x, self.input_shape_, policy, int(seed), device, verbose, compile)
+        return Bench(images, x, self.input_shape_, policy, int(seed), device, verbose, compile)
 
     def _embed(self, X: Any) -> Any:
         check_is_fitted(self)
@@ -318,6 +382,24 @@ def standard_scaling(x: ArrayLike) -> tuple[Tensor, Tensor]:
     spread = (values / largest).std(axis=0) * largest
     spread[spread <= 1e-12 * largest] = 1.0
     return torch.from_numpy(values.mean(axis=0)), torch.from_numpy(spread)
+
+
+def new_folder(run_dir: str | Path) -> Path:
+    """The folder of a fit from Python, made if need be; refused if it holds a finished one."""
+    folder = Path(run_dir)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunError(f"{folder} cannot be written: {error.strerror}. Choose another run_dir.") from None
+    if (folder / "model.json").exists() and not (folder / "checkpoint").exists():
+        raise RunError(f"{folder} holds a finished fit: nothing is overwritten. Load it, or choose another run_dir.")
+    if any(folder.iterdir()) and not (folder / "request.json").exists() and not (folder / "lock").exists():
+        raise RunError(f"{folder} holds files already: nothing is overwritten. Choose another run_dir.")
+    return folder
+
+
+def _method(estimator: Any) -> str:
+    return type(estimator).__module__.rsplit(".", 1)[-1]
 
 
 def _plain(value: Any) -> Any:

@@ -1,9 +1,10 @@
 """Writing files so that a reader sees the old one or the whole new one, never a part."""
 
+import contextlib
 import os
 from pathlib import Path
 
-__all__ = ["write_atomically"]
+__all__ = ["clear_partial", "write_atomically"]
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -16,5 +17,13 @@ def write_atomically(path: Path, content: bytes) -> None:
             os.fsync(file.fileno())
         os.replace(partial, path)
     except BaseException:
-        partial.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # the first error is the one to tell
+            partial.unlink(missing_ok=True)
         raise
+
+
+def clear_partial(folder: Path) -> None:
+    """Remove what processes that were killed while writing left in a folder and the folders in it."""
+    for path in folder.rglob(".*.partial"):
+        with contextlib.suppress(OSError):
+            path.unlink()

@@ -9,12 +9,17 @@
     report.html         the page
     edits.json          names and merges that the owner gave afterwards
 
+    request.json        what the run was asked for: enough to take it up again
+    checkpoint/         where training stands (checkpoint.py); removed when the run is finished
+    lock                the process that works on the run
+
 record.json is written when all above it is whole: a folder without it is not a finished run. The report comes last,
 so that a run is never lost with it. `fit` refuses a folder that holds anything.
 """
 
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,37 +28,101 @@ import numpy as np
 
 from c3clust import data, dist, methods, metrics, report
 from c3clust.assignments import Assignments, write_labels
+from c3clust.checkpoint import Checkpoints
 from c3clust.data.images import Images
 from c3clust.errors import RunError
+from c3clust.estimator import Bench
+from c3clust.files import clear_partial
+from c3clust.lock import locked
 from c3clust.record import RunRecord
+from c3clust.request import Request, taken_up
 
-__all__ = ["fit", "originals", "prepare_folder", "write_report"]
+__all__ = ["fit", "originals", "prepare_folder", "resume", "write_report"]
 
 
 def fit(
-    images: Images, out: str | Path, method: str, params: dict[str, Any], seed: int = 0, command: str = ""
+    images: Images,
+    out: str | Path,
+    method: str,
+    params: dict[str, Any],
+    seed: int = 0,
+    command: str = "",
+    **asked: Any,
 ) -> tuple[Any, RunRecord]:
-    """Fit a method to images and write the run folder; the fitted estimator and the record."""
-    first = dist.rank() == 0  # of several processes, one writes
-    folder = prepare_folder(out) if first else Path(out)
-    started = time.perf_counter()
-    estimator = methods.load(method)(**params, random_state=seed).fit(images)
-    record = RunRecord(
-        method=method,
-        n_clusters=estimator.n_clusters,
-        params=estimator.plain_params(),
-        seed=seed,
-        data=_describe(images),
-        stages=estimator.stages_,
-        seconds=time.perf_counter() - started,
-        notes=[*images.notes, *estimator.notes_],
-        device=str(estimator.device_),
-        command=command,
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
-    )
-    _score(record, estimator, images.y)
-    if first:
-        _write(folder, estimator, images, record)
+    """Fit a method to images and write the run folder; the fitted estimator and the record.
+
+    `asked` goes into request.json: `source` and `options`, with which `data.load` gave the images, so that `resume` can
+    load them again, and `checkpoint_minutes`.
+    """
+    estimator = methods.load(method)(**params, random_state=seed)
+    bench = estimator.prepare(images)
+    folder = prepare_folder(out) if dist.rank() == 0 else Path(out)
+    return _run(folder, estimator, bench, {"command": command, "created": _now(), **asked})
+
+
+def resume(folder: str | Path, verbose: bool = False) -> tuple[Any, RunRecord]:
+    """Take up an unfinished run where its last checkpoint stands."""
+    folder = Path(folder)
+    request = Request.read(folder)
+    if (folder / "report.html").exists():
+        raise RunError(f"{folder} holds a finished run: there is nothing to resume.")
+    if request.source is None:
+        raise RunError(f"{folder} was begun from Python: call fit again with the same data and run_dir.")
+    images = data.load(request.source, **request.options)
+    if (folder / "record.json").exists():
+        return _report_again(folder, images)
+    quiet = {"verbose": verbose} if "verbose" in methods.parameters(request.method) else {}
+    estimator = methods.load(request.method)(**{**request.params, **quiet, "random_state": request.seed})
+    asked = ("command", "created", "source", "options", "checkpoint_minutes")
+    return _run(folder, estimator, estimator.prepare(images), {name: getattr(request, name) for name in asked})
+
+
+def _run(folder: Path, estimator: Any, bench: Bench, asked: dict[str, Any]) -> tuple[Any, RunRecord]:
+    """Train, and write the run folder. Of several processes, one writes."""
+    first = dist.rank() == 0
+    request, started = estimator.request(bench, folder, **asked), time.perf_counter()
+    with taken_up(folder, request) if first else nullcontext(Checkpoints(folder)) as checkpoints:
+        bench.restart(request.seed, checkpoints)
+        estimator.train(bench)
+        record = RunRecord(
+            method=request.method,
+            n_clusters=estimator.n_clusters,
+            params=request.params,
+            seed=request.seed,
+            data=_describe(bench.images, request.data["fingerprint"]),
+            stages=estimator.stages_,
+            seconds=time.perf_counter() - started,
+            notes=[
+                *bench.images.notes,
+                *checkpoints.notes,
+                *estimator.notes_,
+                *(text for s in estimator.stages_ for text in s.get("guard", {}).get("told", [])),
+            ],
+            device=str(estimator.device_),
+            command=request.command,
+            created=request.created,
+        )
+        _score(record, estimator, bench.images.y)
+        if first:
+            try:
+                _write(folder, estimator, bench.images, record)
+            except OSError as error:
+                raise RunError(
+                    f"The run is trained, but {folder} cannot be written: {error.strerror}. What could be kept is "
+                    f"kept: once it can be written, go on with c3clust resume {folder}."
+                ) from None
+            checkpoints.remove()
+            write_report(folder, estimator, bench.images, record)
+    return estimator, record
+
+
+def _report_again(folder: Path, images: Images) -> tuple[Any, RunRecord]:
+    """A run that was killed after its record was written lacks only its report."""
+    estimator, found = methods.load_model(folder), Assignments.read(folder)
+    estimator.labels_, estimator.confidence_ = found.clusters, found.confidence
+    record = RunRecord.read(folder / "record.json")
+    with locked(folder):
+        Checkpoints(folder).remove()
         write_report(folder, estimator, images, record)
     return estimator, record
 
@@ -63,7 +132,13 @@ def prepare_folder(out: str | Path) -> Path:
     folder = Path(out)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        if any(folder.iterdir()):
+        clear_partial(folder)
+        if (folder / "request.json").exists() and not (folder / "record.json").exists():
+            raise RunError(
+                f"{folder} holds an unfinished run: go on with it by c3clust resume {folder}, "
+                "or choose another folder with -o."
+            )
+        if any(path.name != "lock" for path in folder.iterdir()):
             kind = "another run" if (folder / "record.json").exists() else "files already"
             raise RunError(f"{folder} holds {kind}: nothing is overwritten. Choose another folder with -o.")
         (folder / ".writable").touch()
@@ -118,7 +193,11 @@ def write_report(folder: Path, estimator: Any, images: Images, record: RunRecord
     return report.write(folder, record, view)
 
 
-def _describe(images: Images) -> dict[str, Any]:
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _describe(images: Images, fingerprint: str) -> dict[str, Any]:
     named = any(images.place.startswith(name) for name in data.names())
     path = Path(images.place)
     return {
@@ -128,5 +207,5 @@ def _describe(images: Images) -> dict[str, Any]:
         "policy": images.policy,
         "classes": None if images.classes is None else [str(c) for c in images.classes],
         "skipped": [[str(name), str(reason)] for name, reason in images.skipped],
-        "fingerprint": data.fingerprint(images),
+        "fingerprint": fingerprint,
     }

@@ -8,7 +8,6 @@ True labels never come here.
 
 import math
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -18,9 +17,11 @@ import torch
 from torch import Tensor, nn
 
 from c3clust import augment, dist
+from c3clust.checkpoint import Checkpoints, Training
 from c3clust.data.batches import batches
 from c3clust.data.images import ArrayLike
 from c3clust.errors import TrainingError
+from c3clust.guard import Guard
 from c3clust.ops import entropy
 from c3clust.progress import bar
 
@@ -33,7 +34,8 @@ PIXELS = 2**21  # of a batch without gradient: 512 images up to 64 px, 41 at 224
 class Objective(Protocol):
     """What one step minimises: "loss" is differentiated, further keys are only logged.
 
-    An objective with memory may add `refresh(network, x)`, called before each epoch.
+    An objective with memory may add `refresh(network, x)`, called before each epoch. What it remembers of earlier steps
+    goes into checkpoints by `memory()`, tensors by name, and comes back by `recall(network, tensors)`.
     """
 
     def __call__(self, network: Any, x_a: Tensor, x_b: Tensor) -> dict[str, Tensor]: ...
@@ -68,23 +70,34 @@ def train(
     size: tuple[int, ...],
     generator: torch.Generator,
     verbose: bool = False,
+    checkpoints: Checkpoints | None = None,
+    number: int = 0,
+    guard: Guard | None = None,
 ) -> Curves:
-    """Train `network` in place for one stage and return its curves, one entry an epoch."""
+    """Train `network` in place for one stage, the run's `number`th, and return its curves, one entry an epoch.
+
+    With checkpoints, it goes on where the newest one stands. A guard may end it early and take the network back.
+    """
     device = next(network.parameters()).device
     optimiser = torch.optim.Adam(network.parameters(), lr=stage.lr, fused=device.type in ("cpu", "cuda"))
     batch = min(stage.batch_size, len(x))
     steps = len(x) // batch  # the last short batch is dropped
-    curves: Curves = defaultdict(list)
-    labels = _look(network, x, size)[0]
-    with bar(stage.name, stage.epochs, steps, verbose) as progress:
-        for epoch in range(stage.epochs):
-            started = time.perf_counter()
-            if hasattr(objective, "refresh"):
-                objective.refresh(network, x)
+    now = Training(network, optimiser, objective, generator, guard)
+    if checkpoints is None or not checkpoints.restore(number, now):
+        now.labels, m, _ = _look(network, x, size)
+        if guard is not None:
+            guard.begin(network, now.labels, m, 2 * batch)
+    with bar(stage.name, stage.epochs, steps, verbose, now.epoch) as progress:
+        for epoch in range(now.epoch, stage.epochs):
+            started = time.perf_counter() - now.seconds
+            if now.step == 0:
+                if hasattr(objective, "refresh"):
+                    objective.refresh(network, x)
+                now.order = torch.randperm(len(x), generator=generator)[: steps * batch].view(steps, batch)
+                now.sums = {}
             network.train()
-            sums: dict[str, Tensor] = defaultdict(lambda: torch.zeros((), device=device))
-            order = torch.randperm(len(x), generator=generator)[: steps * batch].view(steps, batch).numpy()
-            for step, x_batch in enumerate(_tensors(x, _shares(order), device)):
+            shares = _shares(now.order.numpy())
+            for step, x_batch in enumerate(_tensors(x, shares[now.step :], device), now.step):
                 lr = stage.learning_rate((epoch * steps + step) / (stage.epochs * steps))
                 for group in optimiser.param_groups:
                     group["lr"] = lr
@@ -95,21 +108,27 @@ def train(
                 dist.sum_gradients(network.parameters())
                 optimiser.step()
                 for name, value in terms.items():
-                    sums[name] += value.detach()
+                    now.sums[name] = now.sums.get(name, 0) + value.detach()
                 progress.step(batch)
+                if checkpoints is not None and checkpoints.due() and step + 1 < steps:
+                    now.step, now.seconds = step + 1, time.perf_counter() - started
+                    checkpoints.save(number, now)
             dist.average_buffers(network)
-            for name, total in sums.items():
-                curves[name].append(total.item() / steps)
-            curves["learning_rate"].append(lr)
-            labels = _log_assignment(curves, network, x, size, labels)
-            curves["seconds"].append(time.perf_counter() - started)
-            if not math.isfinite(curves["loss"][-1]):
-                raise TrainingError(
-                    f"The loss of stage {stage.name} is not finite after epoch {epoch + 1}: training has diverged. "
-                    f"Use a learning rate below {stage.lr:g}."
-                )
-            progress.epoch(curves["loss"][-1])
-    return dict(curves)
+            for name, total in now.sums.items():
+                now.curves[name].append(total.item() / steps)
+            now.curves["learning_rate"].append(lr)
+            now.labels = _log_assignment(now.curves, network, x, size, now.labels)
+            now.curves["seconds"].append(time.perf_counter() - started)
+            if guard is not None and guard.stops(network, now.curves, epoch + 1):
+                break
+            _check_finite(stage, now.curves, epoch)
+            progress.epoch(now.curves["loss"][-1])
+            now.epoch, now.step, now.seconds = epoch + 1, 0, 0.0
+            if checkpoints is not None and now.epoch < stage.epochs:
+                checkpoints.save(number, now)
+    if guard is not None:
+        guard.settle(network)
+    return _finite(now.curves)
 
 
 def embed(
@@ -134,6 +153,22 @@ def embed(
             z, c = (read or network)(_layout(augment.prepare(_layout(x_batch), size)))  # bytes are turned faster
             yield z.cpu(), c.cpu()
     network.train(was_training)
+
+
+def _finite(curves: Curves) -> Curves:
+    """The curves without a last epoch that is not finite."""
+    values = [curve[-1] for curve in curves.values() if curve and isinstance(curve[-1], float)]
+    kept = None if all(map(math.isfinite, values)) else -1
+    return {name: curve[:kept] for name, curve in curves.items()}
+
+
+def _check_finite(stage: Stage, curves: Curves, epoch: int) -> None:
+    """A last gradient that is not finite shows in the assignments only."""
+    if not math.isfinite(curves["loss"][-1] + curves["assignment_entropy"][-1]):
+        raise TrainingError(
+            f"The loss of stage {stage.name} is not finite after epoch {epoch + 1}: training has diverged. "
+            f"Use a learning rate below {stage.lr:g}."
+        )
 
 
 def _log_assignment(curves: Curves, network: nn.Module, x: ArrayLike, size: tuple[int, ...], before: Tensor) -> Tensor:

@@ -8,7 +8,6 @@ uint8 pictures stay as they are. Other numbers become float32 in [0, 1]: values 
 within [0, 255] are divided by 255, anything else is refused. Of a boolean picture, true is 1.
 """
 
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +40,7 @@ def read(path: Path, options: Options, name: str | None = None) -> Images:
             return from_array(loaded[x_key], loaded[y_key] if y_key else None, place=str(path))
     except InputError:
         raise
-    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile) as error:
+    except Exception as error:  # numpy raises almost anything on hostile bytes
         raise DataError(
             f"{path} cannot be read as a numpy file: {_first_line(error)} Save it again with numpy.save or "
             "numpy.savez, as numbers and not as objects."

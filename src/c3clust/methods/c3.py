@@ -25,6 +25,7 @@ from c3clust.assign import spherical_kmeans
 from c3clust.data.images import ArrayLike
 from c3clust.errors import InputError
 from c3clust.estimator import Bench, EstimatorMixin, read_model, restore, standard_scaling
+from c3clust.guard import Guard
 from c3clust.methods.cc import CC, cluster_loss, clusters_in_z, teach_head
 from c3clust.metrics import acc
 from c3clust.networks import ClusterNet
@@ -134,6 +135,9 @@ class C3(EstimatorMixin, BaseEstimator):
         "auto" is as many as `epochs`. 0, or a frozen head, leaves them out: the paper.
     readout : {"head", "z"}, default="head"
         "head": labels by argmax g_C, the paper. "z": labels by spherical k-means in the z-space after stage 2.
+    guard : bool, default=True
+        Stop stage 2 when it goes wrong (collapse, dying clusters, a loss that is not finite), seen without labels, and
+        give back the network of its last healthy epoch. `stages_` says why.
     start : CC, C3, path or None, default=None
         Where stage 2 starts: a fitted estimator, or the folder of a saved one. None trains CC first.
     backbone, stem, image_size, augment, projection_dim, tau_i, tau_c
@@ -185,6 +189,7 @@ class C3(EstimatorMixin, BaseEstimator):
         head: str = "follow",
         settle: int | str = "auto",
         readout: str = "head",
+        guard: bool = True,
         start: Any = None,
         backbone: str | nn.Module = "auto",
         stem: str = "auto",
@@ -213,6 +218,7 @@ class C3(EstimatorMixin, BaseEstimator):
         self.head = head
         self.settle = settle
         self.readout = readout
+        self.guard = guard
         self.start = start
         self.backbone = backbone
         self.stem = stem
@@ -240,6 +246,7 @@ class C3(EstimatorMixin, BaseEstimator):
         checks.number("gamma", self.gamma, 0, why="it is the sharpness of weights. A usual value is 0.1.")
         checks.choice("head", self.head, HEADS)
         checks.choice("readout", self.readout, ("head", "z"))
+        checks.flag("guard", self.guard)
         checks.stage(self.cc_epochs, self.cc_batch_size, self.cc_lr, self.cc_schedule, prefix="cc_")
         checks.stage(self.epochs, self.batch_size, self.lr, self.schedule)
         self._stage_1()._check_params()
@@ -267,16 +274,21 @@ class C3(EstimatorMixin, BaseEstimator):
         epochs = self.epochs if isinstance(self.epochs, int) else auto_epochs(len(bench.x), self.batch_size, 56, 4, 20)
         stage = Stage("c3", epochs, self.batch_size, self.lr, self.schedule)
         objective = C3Objective(self.zeta, self.gamma, self.tau_c, self.head)
-        bench.train(stage, network, objective)
+        note = bench.train(stage, network, objective, self._new_guard())
         settle = self.settle if isinstance(self.settle, int) else epochs
-        if settle and self.head != "frozen":
+        stopped = self.guard and note["guard"]["decision"]
+        if settle and self.head != "frozen" and not stopped:
             _find_lost_head(network, bench)
-            bench.train(replace(stage, name="settle", epochs=settle), network, replace(objective, head="joint"))
+            stage, objective = replace(stage, name="settle", epochs=settle), replace(objective, head="joint")
+            bench.train(stage, network, objective, self._new_guard())
         if self.readout == "z":
             z = torch.cat([z for z, _ in embed(network, bench.x, bench.size)])
             network.centres = torch.from_numpy(spherical_kmeans(z.numpy(), self.n_clusters, bench.seed)).to(z)
             network.centres = network.centres.to(bench.device)
         return network
+
+    def _new_guard(self) -> Guard | None:
+        return Guard() if self.guard else None
 
     def _started(self, bench: Bench) -> ClusterNet:
         """A copy of the network that `start` names."""

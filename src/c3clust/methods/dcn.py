@@ -69,6 +69,15 @@ class DCNObjective:
         loss = reconstruction + self.lam / 2 * cluster
         return {"loss": loss, "reconstruction_loss": reconstruction, "cluster_loss": cluster}
 
+    def memory(self) -> dict[str, Tensor]:
+        """For a checkpoint: how many samples each centre stands for."""
+        assert self.counts is not None
+        return {"counts": self.counts}
+
+    def recall(self, network: Centred, tensors: dict[str, Tensor]) -> None:
+        """What `memory` gave."""
+        self.counts = tensors["counts"].to(network.readout.centres)
+
     @torch.no_grad()
     def _move(self, network: Centred, z: Tensor, labels: Tensor) -> None:
         centres = network.readout.centres

@@ -49,6 +49,17 @@ class SharpenedTarget:
         total = sum(c.double().sum(dim=0) for _, c in embed(network, x, self.size))
         self.sizes = torch.as_tensor(total).to(self.network.readout.centres)
 
+    def memory(self) -> dict[str, Tensor]:
+        """The copy and the sizes, for a checkpoint."""
+        assert self.network is not None
+        return {"sizes": self.sizes, **{f"network.{name}": t for name, t in self.network.state_dict().items()}}
+
+    def recall(self, network: Centred, tensors: dict[str, Tensor]) -> None:
+        """What `memory` gave, for a network of the same shape."""
+        self.network = copy.deepcopy(network).eval().requires_grad_(False)
+        self.network.load_state_dict({name[8:]: t for name, t in tensors.items() if name.startswith("network.")})
+        self.sizes = tensors["sizes"].to(self.network.readout.centres)
+
     def __call__(self, x: Tensor) -> Tensor:
         """t of this batch: [N, M], rows sum to 1."""
         assert self.network is not None
@@ -68,6 +79,14 @@ class DECObjective:
     def refresh(self, network: Centred, x: ArrayLike) -> None:
         """Once an epoch: a new target."""
         self.target.refresh(network, x)
+
+    def memory(self) -> dict[str, Tensor]:
+        """For a checkpoint: the target."""
+        return self.target.memory()
+
+    def recall(self, network: Centred, tensors: dict[str, Tensor]) -> None:
+        """From a checkpoint: the target."""
+        self.target.recall(network, tensors)
 
     def __call__(self, network: Centred, x_a: Tensor, x_b: Tensor) -> dict[str, Tensor]:
         return {"loss": dist.gather(kl_rows(self.target(x_a), network(x_a)[1])).mean()}

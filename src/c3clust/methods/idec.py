@@ -37,6 +37,14 @@ class IDECObjective:
         """Once an epoch: a new target."""
         self.target.refresh(network, x)
 
+    def memory(self) -> dict[str, Tensor]:
+        """For a checkpoint: the target."""
+        return self.target.memory()
+
+    def recall(self, network: Centred, tensors: dict[str, Tensor]) -> None:
+        """From a checkpoint: the target."""
+        self.target.recall(network, tensors)
+
     def __call__(self, network: Centred, x_a: Tensor, x_b: Tensor) -> dict[str, Tensor]:
         z, q = network(x_a)
         errors = reconstruction_errors(network.body.scaled(x_a), network.body.decode(z))

@@ -146,7 +146,7 @@ def unsure(facts: Facts) -> Iterator[Finding]:
 def restless(facts: Facts) -> Iterator[Finding]:
     """Labels that still changed in the last epoch."""
     changed = [curve for stage in facts.record.stages if (curve := _curve(stage, "labels_changed"))]
-    if not changed or len(changed[-1]) < 2:
+    if not changed or len(changed[-1]) < 2 or _returned(facts.record.stages[-1]) is not None:
         return
     last = changed[-1][-1] / (facts.n if max(map(max, changed)) > 1 else 1)
     if last > RESTLESS:
@@ -207,7 +207,7 @@ def alike(facts: Facts) -> Iterator[Finding]:
 def notes(facts: Facts) -> Iterator[Finding]:
     """What the run itself noted."""
     for note in facts.record.notes:
-        yield Finding("note", "note", str(note))
+        yield Finding("warn" if str(note).startswith("The guard") else "note", "note", str(note))
 
 
 _RULES: tuple[Callable[[Facts], Iterator[Finding]], ...] = (
@@ -259,9 +259,17 @@ def balanced(record: RunRecord, stage: Mapping) -> float | None:
 def _positives(record: RunRecord) -> Iterator[tuple[str, float, int, float]]:
     """Name, last number of positives per view, views a batch, and positives when balanced of each stage."""
     for stage in record.stages:
-        curve, size, even = _curve(stage, "positives_per_view"), _batch_size(record, stage), balanced(record, stage)
+        curve = _curve(stage, "positives_per_view")[: _returned(stage)]
+        size, even = _batch_size(record, stage), balanced(record, stage)
         if curve and size and even:
             yield str(stage.get("name", "?")), curve[-1], 2 * size, even
+
+
+def _returned(stage: Mapping) -> int | None:
+    """The epoch whose network a guard gave back; None if it did not have to."""
+    guard = stage.get("guard")
+    returned = guard.get("returned") if isinstance(guard, dict) and guard.get("decision") else None
+    return returned if isinstance(returned, int) and returned >= 0 else None
 
 
 def _batch_size(record: RunRecord, stage: Mapping) -> int | None:

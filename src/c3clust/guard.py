@@ -1,0 +1,162 @@
+"""The guard of C3: without labels, it notices when C3 goes wrong, stops, and gives back the last healthy network.
+
+All pairs positive, the collapse to one point, is the global minimum of the C3 loss (PAPER 3). Only a good start, a
+small learning rate and few epochs keep a run away from it, so each epoch is looked at. Stage 2 begins with clusters of
+n_m samples. A view that is close to all views of its cluster and to no others has V Σ (n_m / n)² positives among the
+V = 2N views of a batch: 2N/M when clusters are equal. Far more means that clusters flow together.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+__all__ = ["Guard", "effective_clusters", "expected_positives"]
+
+CROWDED = 1.5  # times the expected positives: clusters flow together
+FALLEN = 0.75  # of the effective clusters at the start: clusters die
+LEAP = 0.5  # of all labels in one epoch: what was learned before is lost
+IDLE = 2.5  # positives per view, itself and its twin among them: zeta finds almost nothing
+RESTLESS = 0.02  # of all labels in the last epoch
+
+Figures = dict[str, float]
+
+
+def effective_clusters(sizes: Sequence[int]) -> float:
+    """exp of the entropy of the sizes: M when clusters are equal, 1 when one holds everything.
+
+    >>> effective_clusters([5, 5, 0, 0])
+    2.0
+    """
+    shares = [size / sum(sizes) for size in sizes if size]
+    return math.exp(-sum(share * math.log(share) for share in shares))
+
+
+def expected_positives(sizes: Sequence[int], views: int) -> float:
+    """Positives of a view that is close to all views of its cluster and no others; at least itself and its twin.
+
+    >>> expected_positives([50, 50], 256)
+    128.0
+    """
+    return max(views * sum((size / sum(sizes)) ** 2 for size in sizes), 2.0)
+
+
+@dataclass
+class Guard:
+    """Looks at each epoch of a stage. Epoch 0 is the network as the stage found it."""
+
+    views: int = 0  # in a batch
+    sizes: list[int] = field(default_factory=list)  # of the clusters at epoch 0
+    healthy: dict[str, Tensor] = field(default_factory=dict)
+    epoch: int = 0  # whose network is kept
+    decision: dict[str, Any] | None = None
+
+    def begin(self, network: nn.Module, labels: Tensor, m: int, views: int) -> None:
+        """Keep epoch 0."""
+        self.sizes, self.views = torch.bincount(labels, minlength=m).tolist(), views
+        self._keep(network, 0)
+
+    def stops(self, network: nn.Module, curves: Mapping[str, list[Any]], epoch: int) -> bool:
+        """Whether to stop after this epoch. A healthy one is kept."""
+        reason = _not_finite(network, curves) or self._collapse(curves) or self._leap(curves)
+        if reason is None:
+            self._keep(network, epoch)
+            return False
+        text, figures = reason
+        self.decision = {
+            "stopped_after": epoch,
+            "returned": self.epoch,
+            "why": text.format(**figures),
+            "figures": figures,
+        }
+        return True
+
+    def settle(self, network: nn.Module) -> None:
+        """Give back the last healthy network, if the guard stopped."""
+        if self.decision is not None:
+            network.load_state_dict(self.healthy)
+
+    def report(self, curves: Mapping[str, list[Any]], name: str) -> dict[str, Any]:
+        """For the record: the limits, the decision with its figures, and what there is to tell, one sentence each."""
+        told = list(self._tell(curves, name)) if self.decision is None else [_sentence(self.decision, name)]
+        expected = expected_positives(self.sizes, self.views)
+        limits = {"expected_positives": expected, "most_positives": _most(expected, self.views)}
+        limits["least_clusters"] = FALLEN * effective_clusters(self.sizes)
+        return {"returned": self.epoch, "decision": self.decision, "limits": limits, "told": told}
+
+    def memory(self) -> dict[str, Tensor]:
+        """For a checkpoint."""
+        plain = {"sizes": torch.tensor(self.sizes), "at": torch.tensor([self.views, self.epoch])}
+        return plain | {f"healthy.{name}": t for name, t in self.healthy.items()}
+
+    def recall(self, tensors: Mapping[str, Tensor]) -> None:
+        """What `memory` gave."""
+        self.sizes = [int(size) for size in tensors["sizes"]]
+        self.views, self.epoch = (int(value) for value in tensors["at"])
+        self.healthy = {name[8:]: t for name, t in tensors.items() if name.startswith("healthy.")}
+
+    def _keep(self, network: nn.Module, epoch: int) -> None:
+        self.healthy = {name: t.detach().clone() for name, t in network.state_dict().items()}
+        self.epoch = epoch
+
+    def _collapse(self, curves: Mapping[str, list[Any]]) -> tuple[str, Figures] | None:
+        expected, positives = expected_positives(self.sizes, self.views), curves["positives_per_view"][-1]
+        before, clusters = effective_clusters(self.sizes), effective_clusters(curves["cluster_sizes"][-1])
+        if positives > _most(expected, self.views):
+            figures = {"positives_per_view": positives, "expected": expected, "views": self.views}
+            return (
+                "clusters flow together: views have {positives_per_view:.0f} positives, {expected:.0f} expected",
+                figures,
+            )
+        if clusters < FALLEN * before:
+            figures = {"effective_clusters": clusters, "before": before}
+            return "clusters die: their effective number fell from {before:.1f} to {effective_clusters:.1f}", figures
+        return None
+
+    def _leap(self, curves: Mapping[str, list[Any]]) -> tuple[str, Figures] | None:
+        changed = curves["labels_changed"][-1]
+        if changed > LEAP:
+            return "what was learned before is lost: {labels_changed:.0%} of the labels changed", {
+                "labels_changed": changed
+            }
+        return None
+
+    def _tell(self, curves: Mapping[str, list[Any]], name: str) -> Iterator[str]:
+        """What a stage that went through may still have to say."""
+        if not curves.get("loss"):
+            return
+        positives, expected = curves["positives_per_view"][-1], expected_positives(self.sizes, self.views)
+        if positives < min(IDLE, 0.75 * expected):
+            yield (
+                f"Stage {name} found almost no positives ({positives:.1f} per view, {expected:.0f} expected): the "
+                "start is too weak for zeta. Train stage 1 longer, or lower zeta."
+            )
+        died = [m for m, (a, b) in enumerate(zip(self.sizes, curves["cluster_sizes"][-1], strict=True)) if a and not b]
+        if died:
+            yield f"Stage {name} emptied {len(died)} of {len(self.sizes)} clusters: {', '.join(map(str, died[:6]))}."
+        if curves["labels_changed"][-1] > RESTLESS and len(curves["loss"]) > 1:
+            yield f"{curves['labels_changed'][-1]:.1%} of the labels still changed in the last epoch of stage {name}."
+
+
+def _most(expected: float, views: int) -> float:
+    """The most positives that pass; half the way to all views, where that is less."""
+    return min(CROWDED * expected, (views + expected) / 2)
+
+
+def _not_finite(network: nn.Module, curves: Mapping[str, list[Any]]) -> tuple[str, Figures] | None:
+    finite = all(bool(t.isfinite().all()) for t in network.state_dict().values() if t.is_floating_point())
+    if finite and math.isfinite(curves["loss"][-1] + curves["assignment_entropy"][-1]):
+        return None
+    return "the loss or the weights are not finite", {}
+
+
+def _sentence(decision: Mapping[str, Any], name: str) -> str:
+    why, after = decision["why"], decision["stopped_after"]
+    back = f"of epoch {decision['returned']}" if decision["returned"] else "it began with"
+    return (
+        f"The guard stopped stage {name} after epoch {after} ({why}) and gave back the network {back}. "
+        "Raise zeta, lower the learning rate, or train stage 1 longer."
+    )
