@@ -4,7 +4,11 @@ import csv
 import json
 import os
 import shutil
+import signal
 import stat
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
@@ -245,3 +249,18 @@ def test_reading_options_reach_the_data_and_unreadable_files_are_listed(c3clust,
     assert streamed.returncode == 0, streamed.stderr
     found = {r["name"]: r["cluster"] for r in csv.DictReader(streamed.stdout.splitlines())}
     assert found == {r["name"]: r["cluster"] for r in rows(out / "assignments.csv")}
+
+
+def test_ctrl_c_stops_in_one_sentence_that_says_how_to_go_on(c3clust, tmp_path):
+    command = [sys.executable, "-m", "c3clust", "fit", "digits", "-k", "10", "-o", str(tmp_path / "r"), "--quiet"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
+    deadline = time.monotonic() + 120
+    while not list((tmp_path / "r").glob("checkpoint/*.json")) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert told.strip() == f"c3clust: stopped. Go on from the last epoch with: c3clust resume {tmp_path / 'r'}"
+    done = c3clust("fit", "digits", "-k", 10, "-o", tmp_path / "r")
+    assert done.returncode == 2
+    assert "resume" in done.stderr

@@ -6,7 +6,8 @@ A mistake of the user is one sentence on standard error and exit code 2; results
 import json
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -120,7 +121,8 @@ def fit(
         err_console.print(f"{len(images):,} samples of {source}, {clusters} clusters, method {method}", highlight=False)
     asked = {"source": _absolute(source), "options": options, "checkpoint_minutes": checkpoint_minutes}
     command = shlex.join(["c3clust", *sys.argv[1:]])
-    _, record = runs.fit(images, out, method, _absolute_start(params), seed, command, **asked)
+    with _interruptible(out):
+        _, record = runs.fit(images, out, method, _absolute_start(params), seed, command, **asked)
     _finished(out, record, verbose, as_json)
 
 
@@ -136,8 +138,19 @@ def resume(
     """
     dist.join()
     verbose = not (quiet or as_json) and dist.rank() == 0
-    _, record = runs.resume(run, verbose)
+    with _interruptible(run):
+        _, record = runs.resume(run, verbose)
     _finished(run, record, verbose, as_json)
+
+
+@contextmanager
+def _interruptible(run: Path) -> Iterator[None]:
+    """Ctrl-C ends a run in one sentence that says how to go on; what was trained up to the last epoch is kept."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print(f"c3clust: stopped. Go on from the last epoch with: c3clust resume {run}", file=sys.stderr)
+        raise typer.Exit(130) from None
 
 
 def _finished(out: Path, record: RunRecord, verbose: bool, as_json: bool) -> None:
@@ -330,7 +343,8 @@ def demo(
     err_console.print("1,797 handwritten digits of 8 x 8 pixels, 10 clusters, no labels used.", highlight=False)
     baseline = methods.load("kmeans")(n_clusters=10, random_state=seed).fit(images)
     params, command = {"n_clusters": 10, "verbose": True}, f"c3clust demo --seed {seed}"
-    _, record = runs.fit(images, folder, "c3", params, seed, command, source="digits")
+    with _interruptible(folder):
+        _, record = runs.fit(images, folder, "c3", params, seed, command, source="digits")
     assert images.y is not None
     rows = [("k-means on pixels", metrics.scores(images.y, baseline.labels_))]
     _scores_table([*rows, *_stage_scores(record)])
@@ -407,9 +421,6 @@ def main() -> None:
     """The entry point: our own errors become one sentence and exit code 2."""
     try:
         app()
-    except KeyboardInterrupt:
-        print("c3clust: stopped.", file=sys.stderr)
-        sys.exit(130)
     except (C3ClustError, OSError) as error:
         print(f"c3clust: {' '.join(str(error).split())}", file=sys.stderr)
         sys.exit(2)
