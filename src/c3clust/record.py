@@ -89,6 +89,9 @@ class RunRecord:
                 raise RunError(f"{where} has an unknown field {name!r}.")
             if not _fits(value, known[name]):
                 raise RunError(f"{where}: field {name!r} is a {type(value).__name__}, which it cannot be.")
+        for name, kind in (("stages", dict), ("notes", str)):
+            if not all(isinstance(entry, kind) for entry in raw.get(name, [])):
+                raise RunError(f"{where}: field {name!r} has an entry that is not a {kind.__name__}.")
         return cls(**raw)
 
 

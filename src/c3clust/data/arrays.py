@@ -32,10 +32,9 @@ def claims(path: Path) -> Claim:
 def read(path: Path, options: Options, name: str | None = None) -> Images:
     """One array of a .npy or .npz file; an .npz may hold labels under `y` or `labels`. Pickled objects are refused."""
     try:
-        loaded = np.load(path, allow_pickle=False, mmap_mode="r" if path.suffix.lower() == ".npy" else None)
-        if isinstance(loaded, np.ndarray):
-            return from_array(loaded, place=str(path))
-        with loaded:
+        if path.suffix.lower() == ".npy":
+            return from_array(np.load(path, allow_pickle=False, mmap_mode="r"), place=str(path))
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as loaded:
             x_key, y_key = _keys(loaded.files, path)
             return from_array(loaded[x_key], loaded[y_key] if y_key else None, place=str(path))
     except InputError:
@@ -123,7 +122,8 @@ def _pixels(x: np.ndarray, place: str) -> np.ndarray:
     """Pixels as uint8 or as float32 in [0, 1], by the rule at the top of this file."""
     if x.dtype == np.uint8:
         return x if isinstance(x, np.memmap) else np.ascontiguousarray(x)
-    x = _finite(x.astype(np.float32), place)
+    with np.errstate(over="ignore"):
+        x = _finite(x.astype(np.float32), place)
     low, high = float(x.min()), float(x.max())
     if low < 0 or high > 255:
         raise InputError(
@@ -135,7 +135,8 @@ def _pixels(x: np.ndarray, place: str) -> np.ndarray:
 
 def _vectors(x: np.ndarray, place: str) -> np.ndarray:
     """Feature vectors as finite float32."""
-    return np.ascontiguousarray(_finite(x.astype(np.float32), place))
+    with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is refused as such
+        return np.ascontiguousarray(_finite(x.astype(np.float32), place))
 
 
 def _finite(x: np.ndarray, place: str) -> np.ndarray:
