@@ -76,8 +76,9 @@ def job(tmp_path_factory, command):
     sizes = {"cc_epochs": 5, "epochs": 4, "batch_size": 16, "cc_batch_size": 16, "projection_dim": 8}
     settings = [word for name, value in sizes.items() for word in ("--set", f"{name}={value}")]
     words = ("fit", folder / "x.npy", "-k", 3, *settings, "--quiet", "--checkpoint-minutes", 0, "-o")
-    started = time.perf_counter()
     assert command(*words, folder / "whole") == 0, command.log.read_text()
+    started = time.perf_counter()  # the second run: the first one also warms the file system's cache
+    assert command(*words, folder / "again") == 0, command.log.read_text()
     return words, folder / "whole", time.perf_counter() - started
 
 
