@@ -40,6 +40,7 @@ from c3clust.trainer import Objective, Stage, embed, train
 __all__ = ["Bench", "EstimatorMixin", "find_device", "read_model", "restore", "standard_scaling"]
 
 FORMAT = 1
+LARGEST = 1e15  # a value whose square, summed over a million features, is still finite in float32
 log = logging.getLogger(__name__)
 Network = TypeVar("Network", bound=nn.Module)
 
@@ -108,7 +109,14 @@ class Bench:
         chosen = np.arange(len(self.x)) if chosen is None else chosen
         index = [chosen[i : i + 1024] for i in range(0, len(chosen), 1024)]
         rows = [augment.prepare(torch.from_numpy(x), self.size).flatten(1) for x in batches(self.x, index)]
-        return torch.cat(rows).numpy()
+        pixels = torch.cat(rows).numpy()
+        largest = np.abs(pixels).max(initial=0.0)
+        if largest > LARGEST:
+            raise InputError(
+                f"A value of {largest:.1e} is too large for squared distances in float32: scale the features, "
+                f"for example to standard deviation 1, so that none exceeds {LARGEST:.0e}."
+            )
+        return pixels
 
     def codes(self, network: nn.Module) -> np.ndarray:
         """z [n, D] of the clean samples."""
