@@ -348,9 +348,7 @@ def demo(
     assert images.y is not None
     rows = [("k-means on pixels", metrics.scores(images.y, baseline.labels_))]
     _scores_table([*rows, *_stage_scores(record)])
-    out_console.print(f"1,797 images in 10 clusters, {record.seconds:.0f} s", highlight=False)
-    out_console.print(f"Run folder: {folder}", highlight=False)
-    out_console.print(f"Report:     {folder / 'report.html'}", highlight=False)
+    _where(folder, record)
 
 
 def _stage_scores(record: RunRecord) -> list[tuple[str, dict[str, float]]]:
@@ -366,6 +364,11 @@ def _summary(out: Path, record: RunRecord) -> None:
     if bad:
         _list_skipped(bad)
         out_console.print(f"{len(bad):,} unreadable files were skipped; record.json lists them all", highlight=False)
+    _where(out, record)
+
+
+def _where(out: Path, record: RunRecord) -> None:
+    """What there is now, and where."""
     out_console.print(
         f"{record.data['n']:,} images in {record.n_clusters} clusters, {record.seconds:.0f} s", highlight=False
     )

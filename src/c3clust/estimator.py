@@ -226,11 +226,6 @@ class EstimatorMixin(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
         """The learned representation z of each sample: [n, D]."""
         return np.concatenate([z.numpy() for z, _ in self._embed(X)])
 
-    def embed(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        """`transform` and `predict_proba` in one pass."""
-        z, c = zip(*self._embed(X), strict=True)
-        return torch.cat(z).numpy(), torch.cat(c).numpy()
-
     def save(self, folder: str | Path) -> Path:
         """Write model.safetensors and model.json into `folder` (made if need be): all that `predict` needs."""
         check_is_fitted(self)

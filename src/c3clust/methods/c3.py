@@ -30,7 +30,7 @@ from c3clust.methods.cc import CC, cluster_loss, clusters_in_z, teach_head
 from c3clust.metrics import acc
 from c3clust.networks import ClusterNet
 from c3clust.ops import full_precision, twin_mask
-from c3clust.trainer import Stage, auto_epochs, embed
+from c3clust.trainer import Stage, auto_epochs
 
 __all__ = ["C3"]
 
@@ -282,9 +282,8 @@ class C3(EstimatorMixin, BaseEstimator):
             stage, objective = replace(stage, name="settle", epochs=settle), replace(objective, head="joint")
             bench.train(stage, network, objective, self._new_guard())
         if self.readout == "z":
-            z = torch.cat([z for z, _ in embed(network, bench.x, bench.size)])
-            network.centres = torch.from_numpy(spherical_kmeans(z.numpy(), self.n_clusters, bench.seed)).to(z)
-            network.centres = network.centres.to(bench.device)
+            centres = spherical_kmeans(bench.codes(network), self.n_clusters, bench.seed)
+            network.centres = torch.from_numpy(centres).to(bench.device)
         return network
 
     def _new_guard(self) -> Guard | None:
@@ -293,13 +292,12 @@ class C3(EstimatorMixin, BaseEstimator):
     def _started(self, bench: Bench) -> ClusterNet:
         """A copy of the network that `start` names."""
         start = _fitted(self.start)
-        network = start.network_
         if start.input_shape_ != bench.shape or start.n_clusters != self.n_clusters:
             raise InputError(
                 f"start was fitted for {start.n_clusters} clusters of samples {start.input_shape_}; "
                 f"asked for are {self.n_clusters} clusters of {bench.shape}. Give a start that fits, or none."
             )
-        network = copy.deepcopy(network).to(bench.device)
+        network = copy.deepcopy(start.network_).to(bench.device)
         network.centres = None
         return network
 

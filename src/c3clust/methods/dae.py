@@ -144,3 +144,11 @@ class DAE(EstimatorMixin, BaseEstimator):
         bench.train(Stage("dae", epochs, self.batch_size, self.lr, self.schedule), network, DAEObjective(self.noise))
         network.readout.place(bench.codes(network), self.n_init, bench.seed)
         return network
+
+
+def pretraining(method: Any) -> DAE:
+    """Stage 1 of the methods that begin with a DAE: its parameters, those of training under "pretrain_"."""
+    shared = ("n_clusters", "hidden", "code_dim", "noise", "n_init")
+    stage = ("epochs", "batch_size", "lr", "schedule")
+    params = {name: getattr(method, name) for name in shared}
+    return DAE(**params, **{name: getattr(method, f"pretrain_{name}") for name in stage})

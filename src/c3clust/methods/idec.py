@@ -15,7 +15,7 @@ from c3clust.assign import Centred
 from c3clust.data.images import ArrayLike
 from c3clust.estimator import Bench, EstimatorMixin
 from c3clust.methods.ae import reconstruction_errors
-from c3clust.methods.dae import DAE
+from c3clust.methods.dae import DAE, pretraining
 from c3clust.methods.dec import SharpenedTarget, prepare_sharpening, sharpening_epochs
 from c3clust.ops import kl_rows
 from c3clust.trainer import Stage
@@ -160,17 +160,7 @@ class IDEC(EstimatorMixin, BaseEstimator):
         self._stage_1()._check_params()
 
     def _stage_1(self) -> DAE:
-        return DAE(
-            self.n_clusters,
-            hidden=self.hidden,
-            code_dim=self.code_dim,
-            noise=self.noise,
-            epochs=self.pretrain_epochs,
-            batch_size=self.pretrain_batch_size,
-            lr=self.pretrain_lr,
-            schedule=self.pretrain_schedule,
-            n_init=self.n_init,
-        )
+        return pretraining(self)
 
     def _build_network(self, shape: tuple[int, ...]) -> Centred:
         return self._stage_1()._build_network(shape)
