@@ -54,6 +54,7 @@ def load(
     workers: int | None = None,
     cache: str | PathLike[str] | None = None,
     root: str | PathLike[str] | None = None,
+    largest: int | None = None,
 ) -> Images:
     """Turn a place into Images.
 
@@ -84,8 +85,10 @@ def load(
     root : path, optional
         The folder or file that holds a named set. Default: $C3CLUST_DATA, ./data, ~/.cache/c3clust and the places of
         Debian's packages are searched.
+    largest : int, optional
+        The bound of a side that is not given. Default: 64.
     """
-    options = Options(labels, image_size, channels, max_bad, memory, workers, Path(cache) if cache else None)
+    options = Options(labels, image_size, channels, max_bad, memory, workers, Path(cache) if cache else None, largest)
     _check(options)
     if isinstance(place, Images):
         return place
