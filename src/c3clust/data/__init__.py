@@ -55,6 +55,7 @@ def load(
     cache: str | PathLike[str] | None = None,
     root: str | PathLike[str] | None = None,
     largest: int | None = None,
+    embeddings: bool = False,
 ) -> Images:
     """Turn a place into Images.
 
@@ -87,8 +88,12 @@ def load(
         Debian's packages are searched.
     largest : int, optional
         The bound of a side that is not given. Default: 64.
+    embeddings : bool
+        Take an array [n, V, F] for V views of n samples, the first of which is the sample itself, not for pictures.
     """
-    options = Options(labels, image_size, channels, max_bad, memory, workers, Path(cache) if cache else None, largest)
+    options = Options(
+        labels, image_size, channels, max_bad, memory, workers, Path(cache) if cache else None, largest, embeddings
+    )
     _check(options)
     if isinstance(place, Images):
         return place
@@ -97,7 +102,7 @@ def load(
     if not isinstance(place, str | PathLike):
         from c3clust.data.arrays import from_array
 
-        return from_array(place)
+        return from_array(place, embeddings=embeddings)
     named = _load_name(place, options, Path(root) if root else None) if isinstance(place, str) else None
     return _load_path(Path(place), options) if named is None else named
 
