@@ -231,12 +231,12 @@ def test_a_large_batch_takes_one_pass_and_gives_the_same(monkeypatch, gamma):
 def test_a_head_that_lost_the_clusters_is_taught_them_before_settling():
     x = small(np.random.default_rng(0), n=120)
     cc = CC(3, epochs=30, random_state=0).fit(x)
-    kept = C3(3, start=cc, epochs=1, settle=1, random_state=0).fit(x)
+    kept = C3(3, start=cc, epochs=1, settle=1, zeta=0.8, random_state=0).fit(x)
     assert kept.notes_ == []
     with torch.no_grad():
         cc.network_.g_c[2].weight.zero_()  # a head that puts all samples into one cluster
         cc.network_.g_c[2].bias.copy_(torch.tensor([5.0, 0.0, 0.0]))
-    taught = C3(3, start=cc, epochs=1, settle=1, random_state=0).fit(x)
+    taught = C3(3, start=cc, epochs=1, settle=1, zeta=0.8, random_state=0).fit(x)
     assert "disagreed with k-means in z" in taught.notes_[0]
     assert np.bincount(taught.labels_, minlength=3).min() > 30
 
