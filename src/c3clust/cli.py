@@ -4,6 +4,7 @@ A mistake of the user is one sentence on standard error and exit code 2; results
 """
 
 import json
+import os
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
@@ -15,7 +16,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from c3clust import __version__, bench, data, dist, methods, metrics, recipes, report, runs
+from c3clust import __version__, bench, data, dist, methods, metrics, paper, recipes, report, runs
 from c3clust.assignments import Assignments, read_labels
 from c3clust.bench import plan, table
 from c3clust.errors import C3ClustError, InputError, suggest
@@ -372,6 +373,45 @@ def bench_(
         raise typer.Exit(1)
 
 
+@app.command("paper")
+def paper_(
+    what: Annotated[str, typer.Argument(help="An experiment (see: c3clust list experiments), or all.")],
+    place: Annotated[str, typer.Option("--data", help="See: c3clust list data.")] = "digits",
+    seeds: Seeds = "0 1 2",
+    out: Annotated[Path, typer.Option("-o", "--out", help="A folder that keeps all runs and the results.")] = Path(
+        "runs/paper"
+    ),
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", help="Runs at the same time.", show_default="one per core", min=1)
+    ] = None,
+    again: Annotated[bool, typer.Option("--redraw", help="Draw from the CSV files at hand; run nothing.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run an experiment of the paper: what is missing is run, what is there is taken, the figure is drawn.
+
+    Examples:
+
+      c3clust paper fig-zeta
+
+      c3clust paper all --seeds 0-4 -o runs/paper
+
+      c3clust paper fig-zeta -o runs/paper --redraw
+    """
+    chosen = paper.names() if what == "all" else [what]
+    setting = paper.Setting(place, plan.numbers(seeds))
+    workers = jobs or os.cpu_count() or 1
+    with _interruptible_bench():
+        for name in chosen:
+            if again:
+                files = paper.redraw(name, out)
+            else:
+                files = paper.make(name, setting, out, workers, lambda result: None if quiet else _tell(result))
+            if not quiet:
+                out_console.print(
+                    f"{name}: {', '.join(map(str, files))}", markup=False, highlight=False, soft_wrap=True
+                )
+
+
 @contextmanager
 def _interruptible_bench() -> Iterator[None]:
     try:
@@ -389,12 +429,17 @@ def _tell(result: bench.Result) -> None:
 
 
 @app.command("list")
-def list_(what: Annotated[str, typer.Argument(help="methods, data or recipes")]) -> None:
-    """Say which methods, data sets or recipes there are.
+def list_(what: Annotated[str, typer.Argument(help="methods, data, recipes or experiments")]) -> None:
+    """Say which methods, data sets, recipes or experiments there are.
 
     Example:  c3clust list data
     """
-    listings = {"methods": _list_methods, "data": _list_data, "recipes": _list_recipes}
+    listings = {
+        "methods": _list_methods,
+        "data": _list_data,
+        "recipes": _list_recipes,
+        "experiments": _list_experiments,
+    }
     if what not in listings:
         raise InputError(f"{what!r} cannot be listed. {suggest(what, listings)}")
     listings[what]()
@@ -464,6 +509,11 @@ def _list_recipes() -> None:
         out_console.print(
             f"{name:24} {recipe['method']} on {recipe['data']}, {recipe['n_clusters']} clusters", highlight=False
         )
+
+
+def _list_experiments() -> None:
+    for name in paper.names():
+        out_console.print(f"{name:16} {paper.title(name)}", markup=False, highlight=False)
 
 
 def _list_data() -> None:

@@ -21,7 +21,7 @@ def test_rows_add_up_and_a_run_that_diverges_or_fails_is_in_the_table(c3clust, p
     done = c3clust(*words, "--methods", "kmeans", "cc", "--set", "cc.lr=1e30", "--set", "cc.epochs=2")
     assert done.returncode == 0, done.stderr
     assert "| K-means | **1.000 ± 0.000** |" in done.stdout
-    assert "| CC | – | – | – | – | 2 (2 diverged) |" in done.stdout
+    assert "| CC | – | – | – | – | – | 2 (2 diverged) |" in done.stdout
     assert "seed 0: diverged. The loss of stage" in done.stdout
     assert len(done.stderr.splitlines()) == 4
     more = c3clust(*words, "--methods", "nmf", "--set", "nmf.n_clusters=3", "-k", 99)

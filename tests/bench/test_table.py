@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from c3clust.bench import Job, Result, table
-from c3clust.bench.plan import in_order, numbers, plan
+from c3clust.bench.plan import numbers, plan
 from c3clust.errors import InputError
 
 
 def result(method, seed, acc, data="digits", name="", status="ok", reason=""):
     scores = None if acc is None else {"acc": acc, "nmi": acc / 2, "ari": acc / 4}
     job = Job(data, method, {"n_clusters": 10}, seed, name)
-    return Result(job, Path("nowhere"), status, reason, scores, None, 30.0 if scores else 0.0)
+    return Result(job, Path("nowhere"), status, reason, scores, None, 30.0 if scores else 0.0, 20.0 if scores else 0.0)
 
 
 @pytest.fixture(scope="module")
@@ -31,15 +31,15 @@ def results():
 
 def test_mean_spread_and_the_best_in_bold(results):
     text = table.markdown(table.rows(results))
-    assert "| CC | 0.600 ± 0.100 | 0.300 ± 0.050 | 0.150 ± 0.025 | 30 s | 3 |" in text
-    assert "| C3 | **0.800 ± 0.100** | **0.400 ± 0.050** | **0.200 ± 0.025** | 30 s | 3 |" in text
+    assert "| CC | 0.600 ± 0.100 | 0.300 ± 0.050 | 0.150 ± 0.025 | 30 s | 20 s | 3 |" in text
+    assert "| C3 | **0.800 ± 0.100** | **0.400 ± 0.050** | **0.200 ± 0.025** | 30 s | 20 s | 3 |" in text
     assert "cited" not in text
 
 
 def test_what_went_wrong_is_told_with_its_reason(results):
     text = table.markdown(table.rows(results))
-    assert "| DEC | 0.100 | 0.050 | 0.025 | 30 s | 2 (1 collapsed, 1 failed) |" in text
-    assert "| VAE | – | – | – | – | 1 (1 diverged) |" in text
+    assert "| DEC | 0.100 | 0.050 | 0.025 | 30 s | 20 s | 2 (1 collapsed, 1 failed) |" in text
+    assert "| VAE | – | – | – | – | – | 1 (1 diverged) |" in text
     assert "- DEC, seed 0: collapsed. The labels make up 1.0 of 10 clusters." in text
     assert "- DEC, seed 1: failed. Its process was ended by SIGKILL." in text
     assert "- VAE, seed 0: diverged. The loss is not finite." in text
@@ -48,9 +48,9 @@ def test_what_went_wrong_is_told_with_its_reason(results):
 def test_the_papers_numbers_stand_beside_ours_and_are_marked():
     rows = table.rows([result("c3", 0, 0.9, "cifar10"), result("c3", 0, 0.8, "cifar10", name="C3, ours")])
     text = table.markdown(rows)
-    assert "| C3 | **0.900** | **0.450** | **0.225** | 30 s | 1 | 0.836 | 0.743 | 0.703 |" in text
-    assert "| C3, ours | 0.800 | 0.400 | 0.200 | 30 s | 1 | – | – | – |" in text
-    assert "| DAC | – | – | – | – | cited | 0.522 | 0.396 | 0.306 |" in text
+    assert "| C3 | **0.900** | **0.450** | **0.225** | 30 s | 20 s | 1 | 0.836 | 0.743 | 0.703 |" in text
+    assert "| C3, ours | 0.800 | 0.400 | 0.200 | 30 s | 20 s | 1 | – | – | – |" in text
+    assert "| DAC | – | – | – | – | – | cited | 0.522 | 0.396 | 0.306 |" in text
     assert "not run here" in text
     assert r"\textit{0.836}" in table.latex(rows)
 
@@ -65,8 +65,9 @@ def test_latex_is_escaped_and_complete(results):
 
 def test_files(results, tmp_path):
     table.write(tmp_path, results, [("c3", "cc")])
-    means = list(csv.DictReader(io.StringIO((tmp_path / "table.csv").read_text())))
-    assert (means[0]["name"], means[0]["n"], float(means[0]["acc_mean"])) == ("CC", "3", 0.6)
+    means = {row["name"]: row for row in csv.DictReader(io.StringIO((tmp_path / "table.csv").read_text()))}
+    assert list(means) == ["VAE", "DEC", "CC", "C3"]
+    assert (means["CC"]["n"], float(means["CC"]["acc_mean"]), means["VAE"]["acc_mean"]) == ("3", 0.6, "")
     runs = list(csv.DictReader(io.StringIO((tmp_path / "runs.csv").read_text())))
     assert [run["status"] for run in runs] == [r.status for r in results]
     differences = list(csv.DictReader(io.StringIO((tmp_path / "differences.csv").read_text())))
@@ -87,8 +88,8 @@ def test_the_plan_of_a_bench():
     assert [(job.method, job.seed) for job in jobs][:3] == [("kmeans", 0), ("kmeans", 1), ("cc", 0)]
     assert jobs[-1].params == {"zeta": 0.7, "n_clusters": 10}
     assert jobs[2].params["augment"] == {"policy": "none"}
-    assert in_order()[0] == "kmeans"
-    assert in_order()[-2:] == ["cc", "c3"]
+    assert table.in_order()[0] == "kmeans"
+    assert table.in_order()[-2:] == ["cc", "c3"]
     with pytest.raises(InputError, match="Did you mean c3"):
         plan(["digits"], ["c33"], [0])
     with pytest.raises(InputError, match="not a seed"):

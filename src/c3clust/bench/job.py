@@ -93,7 +93,8 @@ class Result:
 
     status: "ok"; "collapsed" or "diverged": it went wrong in training, `reason` says how, and the scores are those of
     the labels it still gave, if any; "failed": it ended without a result; "missing": it has not been run.
-    scores_z: of spherical k-means in z, for CC and C3. seconds: of this run, without its start.
+    scores_z: of spherical k-means in z, for CC and C3. seconds: of this run on the wall, without its start;
+    processor_seconds: by the processor's clock, which other programs do not disturb; 0 if it was interrupted.
     """
 
     job: Job
@@ -103,6 +104,7 @@ class Result:
     scores: dict[str, float] | None = None
     scores_z: dict[str, float] | None = None
     seconds: float = 0.0
+    processor_seconds: float = 0.0
 
     @property
     def run(self) -> Path:

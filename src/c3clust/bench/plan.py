@@ -8,11 +8,11 @@ import numpy as np
 
 from c3clust import data, methods, recipes
 from c3clust.bench.job import Job
-from c3clust.bench.table import cited_methods
+from c3clust.bench.table import in_order
 from c3clust.errors import InputError, suggest
 from c3clust.settings import parse_settings
 
-__all__ = ["clusters_of", "in_order", "numbers", "plan", "recipe_params"]
+__all__ = ["clusters_of", "numbers", "plan", "recipe_params"]
 
 SHARED = ("backbone", "stem", "image_size", "augment", "projection_dim")  # a network, and how views are made
 
@@ -42,12 +42,6 @@ def plan(
             options = {option: value for option, value in wanted.items() if value is not None}
             jobs += [Job(place, name, params, seed, options=options) for seed in seeds]
     return jobs
-
-
-def in_order() -> list[str]:
-    """All methods: those of the paper's table in its order, the others before CC and C3."""
-    cited = cited_methods()
-    return sorted(methods.names(), key=lambda name: cited.index(name) if name in cited else cited.index("cc") - 0.5)
 
 
 def recipe_params(name: str, recipe: dict[str, Any]) -> dict[str, Any]:

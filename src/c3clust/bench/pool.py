@@ -19,7 +19,7 @@ from c3clust.files import write_atomically
 
 __all__ = ["run"]
 
-PAUSE = 0.05  # seconds between two looks at the workers
+PAUSE = 0.1  # seconds between two looks at the workers
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 

@@ -19,9 +19,10 @@ from c3clust import methods
 from c3clust.bench.job import Result
 from c3clust.files import write_atomically
 
-__all__ = ["METRICS", "Difference", "Row", "cited_methods", "compare", "latex", "markdown", "paired", "rows", "write"]
+__all__ = ["METRICS", "Difference", "Row", "compare", "in_order", "latex", "markdown", "paired", "rows", "write"]
 
 METRICS = ("acc", "nmi", "ari")
+CLOCKS = ("seconds", "processor_seconds")
 SIGNS = {"&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "±": r"$\pm$", "–": "--", "ζ": r"$\zeta$", "Γ": r"$\Gamma$"}
 Scores = dict[str, float]
 
@@ -40,9 +41,9 @@ class Row:
     def values(self, metric: str) -> list[float]:
         return [r.scores[metric] for r in self.results if r.scores]
 
-    def seconds(self) -> float | None:
-        """Mean wall time of a run that came to its end."""
-        taken = [r.seconds for r in self.results if r.seconds]
+    def seconds(self, clock: str = "seconds") -> float | None:
+        """Mean time of a run that came to its end, on the wall or by the clock "processor_seconds"."""
+        taken = [getattr(r, clock) for r in self.results if getattr(r, clock)]
         return float(np.mean(taken)) if taken else None
 
     def troubles(self) -> list[Result]:
@@ -84,7 +85,12 @@ def compare(a: Row, b: Row, metric: str) -> Difference:
 
 
 def rows(results: Iterable[Result], with_cited: bool = True) -> list[Row]:
-    """One row a name and data set, in the order of the results; where asked for, the paper's numbers for that set."""
+    """One row a name and data set: methods by default in the order of the paper, then other names as they come.
+
+    Where asked for, the paper's numbers for a set are beside ours, and below for methods that we do not have.
+    """
+    known, results = in_order(), list(results)
+    results.sort(key=lambda r: known.index(r.job.name) if r.job.name in known else len(known))
     grouped: dict[tuple[str, str], list[Result]] = {}
     for result in results:
         grouped.setdefault((result.job.data, result.job.name), []).append(result)
@@ -107,9 +113,10 @@ def _cited() -> list[Row]:
     ]
 
 
-def cited_methods() -> list[str]:
-    """The methods of ours that the paper's table has, in its order."""
-    return list(dict.fromkeys(row.method for row in _cited() if row.method))
+def in_order() -> list[str]:
+    """All methods: those of the paper's table in its order, the others before CC and C3."""
+    cited = list(dict.fromkeys(row.method for row in _cited() if row.method))
+    return sorted(methods.names(), key=lambda name: cited.index(name) if name in cited else cited.index("cc") - 0.5)
 
 
 def title(row: Row) -> str:
@@ -145,12 +152,12 @@ def markdown(rows: Sequence[Row], compared: Sequence[tuple[str, str]] = ()) -> s
 
 def _markdown_table(data: str, rows: Sequence[Row]) -> str:
     with_cited, best = any(row.cited for row in rows), _best(rows)
-    head = ["method", "ACC", "NMI", "ARI", "time a run", "runs"]
+    head = ["method", "ACC", "NMI", "ARI", "wall time", "processor time", "runs"]
     head += [f"{m.upper()} (cited)" for m in METRICS] if with_cited else []
     lines = [f"**{data}**", "", f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
     for row in rows:
         words = [title(row), *(f"**{text}**" if bold else text for text, bold in cells(row, best))]
-        words += [_time(row.seconds()), _count(row)]
+        words += [_time(row.seconds()), _time(row.seconds("processor_seconds")), _count(row)]
         words += [_number(row.cited, m) for m in METRICS] if with_cited else []
         lines.append(f"| {' | '.join(words)} |")
     if with_cited:
@@ -203,26 +210,37 @@ def write(out: Path, results: Sequence[Result], compared: Sequence[tuple[str, st
 
 def csv_text(rows: Sequence[Row]) -> str:
     """data, method, and mean, std and n of each metric, seconds, cited values: one line a row."""
-    head = ["data", "name", "method", "n", *(f"{m}_{kind}" for m in METRICS for kind in ("mean", "std")), "seconds"]
+    head = ["data", "name", "method", "n", *(f"{m}_{kind}" for m in METRICS for kind in ("mean", "std")), *CLOCKS]
     head += ["failed", "diverged", "collapsed", *(f"{m}_cited" for m in METRICS)]
     lines = []
     for row in rows:
         statuses = [r.status for r in row.results]
         numbers = [_moments(row.values(m)) for m in METRICS]
         lines.append([row.data, title(row), row.method, len(row.values("acc")), *(v for pair in numbers for v in pair)])
-        lines[-1] += [row.seconds(), *(statuses.count(s) for s in ("failed", "diverged", "collapsed"))]
+        lines[-1] += [*map(row.seconds, CLOCKS), *(statuses.count(s) for s in ("failed", "diverged", "collapsed"))]
         lines[-1] += [(row.cited or {}).get(m) for m in METRICS]
     return _csv(head, lines)
 
 
 def runs_csv(results: Iterable[Result]) -> str:
     """One line a run."""
-    head = ["data", "name", "method", "seed", "status", "reason", *METRICS, *(f"{m}_z" for m in METRICS), "seconds"]
+    head = ["data", "name", "method", "seed", "status", "reason", *METRICS, *(f"{m}_z" for m in METRICS), *CLOCKS]
     lines = []
     for r in results:
         scores = [(r.scores or {}).get(m) for m in METRICS] + [(r.scores_z or {}).get(m) for m in METRICS]
         lines.append(
-            [r.job.data, r.job.name, r.job.method, r.job.seed, r.status, r.reason, *scores, r.seconds, r.folder]
+            [
+                r.job.data,
+                r.job.name,
+                r.job.method,
+                r.job.seed,
+                r.status,
+                r.reason,
+                *scores,
+                r.seconds,
+                r.processor_seconds,
+                r.folder,
+            ]
         )
     return _csv([*head, "folder"], lines)
 

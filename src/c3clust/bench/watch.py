@@ -5,6 +5,7 @@ Nothing flows back: what is found goes into a file that training never reads, an
 """
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,20 +21,24 @@ from c3clust.trainer import embed
 __all__ = ["ZETAS", "Watch", "pair_counts"]
 
 ZETAS = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
-SAMPLE = 2000  # samples whose pairs are counted
+SAMPLE = 1000  # samples whose pairs are counted
 
 
-def pair_counts(z: Tensor, y: np.ndarray, zeta: float) -> dict[str, int]:
-    """Of all pairs of two samples: positives (cosine >= zeta) and negatives, each true or false by their classes.
+def pair_counts(z: Tensor, y: np.ndarray, zetas: Sequence[float]) -> dict[str, dict[str, int]]:
+    """For each zeta, pairs of two samples: positives (cosine >= zeta) and negatives, true or false by their classes.
 
     z: [n, D], unit rows. A true positive is a positive of one class, a false negative a negative of one class.
     """
-    near = torch.triu(z @ z.T >= zeta, diagonal=1)
-    classes = torch.from_numpy(np.unique(y, return_inverse=True)[1])
-    same = torch.triu(classes[:, None] == classes[None, :], diagonal=1)
-    tp, near_all, same_all = (int(pairs.sum()) for pairs in (near & same, near, same))
-    everything = len(z) * (len(z) - 1) // 2
-    return {"tp": tp, "fp": near_all - tp, "fn": same_all - tp, "tn": everything - near_all - same_all + tp}
+    i, j = torch.triu_indices(len(z), len(z), offset=1)
+    s, classes = (z @ z.T)[i, j], torch.from_numpy(y)
+    same = classes[i] == classes[j]
+    everything, same_all, found = len(s), int(same.sum()), {}
+    for zeta in zetas:
+        near = s >= zeta
+        near_all, tp = int(near.sum()), int((near & same).sum())
+        rest = everything - near_all - same_all + tp
+        found[str(zeta)] = {"tp": tp, "fp": near_all - tp, "fn": same_all - tp, "tn": rest}
+    return found
 
 
 class Watch(Checkpoints):
@@ -57,7 +62,6 @@ class Watch(Checkpoints):
         assert y is not None
         chosen = np.sort(np.random.default_rng(0).permutation(len(y))[:SAMPLE])
         z = torch.cat([z for z, _ in embed(network, self.bench.x[chosen], self.bench.size)])
-        pairs = {str(zeta): pair_counts(z, y[chosen], zeta) for zeta in ZETAS}
-        seen = {"stage": stage, "epoch": epoch, **metrics.scores(y, labels), "pairs": pairs}
+        seen = {"stage": stage, "epoch": epoch, **metrics.scores(y, labels), "pairs": pair_counts(z, y[chosen], ZETAS)}
         with open(self.path, "a", encoding="utf-8") as file:
             file.write(json.dumps(seen) + "\n")

@@ -23,6 +23,7 @@ from c3clust.assign import nearest, spherical_kmeans
 from c3clust.assignments import Assignments
 from c3clust.bench.job import Job, folder_of, write_result
 from c3clust.bench.watch import Watch
+from c3clust.data.images import Images
 from c3clust.errors import RunError, TrainingError
 from c3clust.guard import effective_clusters
 from c3clust.lock import locked
@@ -53,19 +54,25 @@ def _fit(out: Path, folder: Path, job: Job) -> tuple[str, str, dict[str, Any]]:
     """Status, reason, and the numbers found."""
     images, run = data.load(job.data, **job.options), folder / "run"
     watched = job.method in WATCHED and images.y is not None
-    if not (run / "record.json").exists():
-        params = dict(job.params)
-        if job.start is not None:
-            params["start"] = str((folder_of(out, job.start) / "run").absolute())
-        asked = {"source": job.data, "options": job.options}
-        runs.fit_or_resume(images, run, job.method, params, job.seed, Watch if watched else None, **asked)
+    finished = (run / "record.json").exists()
+    taken = 0.0 if finished else _train(images, run, job, out, Watch if watched else None)
     record, labels = RunRecord.read(run / "record.json"), Assignments.read(run).clusters
-    found: dict[str, Any] = {"scores": record.scores, "seconds": _seconds(record)}
+    found: dict[str, Any] = {"scores": record.scores, "seconds": _seconds(record), "processor_seconds": taken}
     if watched and images.y is not None:
         z = methods.load_model(run).transform(images)
         in_z = nearest(z, spherical_kmeans(z, record.n_clusters, job.seed))
         found["scores_z"] = metrics.scores(images.y, in_z)
     return *_judge(record, labels), found
+
+
+def _train(images: Images, run: Path, job: Job, out: Path, keep: type[Watch] | None) -> float:
+    """Train, or go on; the processor's time, 0 if it is not known of all."""
+    params, whole = dict(job.params), not (run / "request.json").exists()
+    if job.start is not None:
+        params["start"] = str((folder_of(out, job.start) / "run").absolute())
+    began = time.process_time()
+    runs.fit_or_resume(images, run, job.method, params, job.seed, keep, source=job.data, options=job.options)
+    return time.process_time() - began if whole else 0.0
 
 
 def _seconds(record: RunRecord) -> float:
