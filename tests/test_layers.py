@@ -18,6 +18,7 @@ LAYERS = [
     {"estimator"},
     {"methods"},
     {"settings", "recipes", "runs"},
+    {"bench"},
     {"paper"},
     {"cli"},
 ]

@@ -1,0 +1,44 @@
+"""Bring docs/REPRODUCTION.md up to date: the tables between its markers, and the figures in docs/figures.
+
+    c3clust bench digits -o runs/digits
+    c3clust bench mnist-10k -o runs/mnist
+    c3clust paper all -o runs/paper
+    python docs/reproduction.py digits=runs/digits mnist-10k=runs/mnist figures=runs/paper
+
+Each NAME=FOLDER rewrites what stands between <!-- NAME: begin --> and <!-- NAME: end --> with FOLDER/table.md;
+figures=FOLDER copies its fig-*.png. What is not named stays as it is.
+"""
+
+import re
+import shutil
+import sys
+from pathlib import Path
+
+DOCS = Path(__file__).parent
+PAGE = DOCS / "REPRODUCTION.md"
+
+
+def rewritten(page: str, name: str, table: str) -> str:
+    """The page with another table between the markers of `name`."""
+    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    if begin not in page or end not in page:
+        sys.exit(f"{PAGE} has no markers for {name!r}.")
+    return re.sub(f"{begin}.*?{end}", lambda _: f"{begin}\n{table.strip()}\n{end}", page, flags=re.DOTALL)
+
+
+def main() -> None:
+    if not sys.argv[1:] or not all("=" in word for word in sys.argv[1:]):
+        sys.exit(__doc__)
+    page = PAGE.read_text(encoding="utf-8")
+    for word in sys.argv[1:]:
+        name, _, folder = word.partition("=")
+        if name == "figures":
+            for figure in sorted(Path(folder).glob("fig-*.png")):
+                shutil.copy(figure, DOCS / "figures" / figure.name)
+        else:
+            page = rewritten(page, name, (Path(folder) / "table.md").read_text(encoding="utf-8"))
+    PAGE.write_text(page, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
