@@ -26,7 +26,7 @@ from c3clust.assign import spherical_kmeans
 from c3clust.data.images import ArrayLike, Images
 from c3clust.errors import InputError
 from c3clust.estimator import Bench, EstimatorMixin, read_model, restore, standard_scaling
-from c3clust.guard import Guard
+from c3clust.guard import Guard, effective_clusters
 from c3clust.methods.cc import CC, cluster_loss, clusters_in_z, teach_head
 from c3clust.metrics import acc
 from c3clust.networks import ClusterNet
@@ -39,6 +39,7 @@ __all__ = ["C3"]
 
 ONE_PASS_FROM = 128  # images a batch
 LOST = 0.05  # share of samples
+EVEN = 0.95  # of the effective clusters that k-means finds in z before stage 2: clusters have not flowed together
 
 
 # 1. Loss
@@ -134,7 +135,8 @@ class C3(EstimatorMixin, BaseEstimator):
         "frozen": the paper; g_C stays as stage 1 left it. "joint": the cluster loss trains f too.
     settle : int or "auto", default="auto"
         Epochs after stage 2, at its rate, in which the cluster loss trains f too, now that the clusters are found (a
-        head that disagrees with k-means in z on more than 5 % of the samples is first taught those clusters);
+        head that disagrees with k-means in z on more than 5 % of the samples is first taught those clusters, if they
+        are still as even as before stage 2);
         "auto" is as many as `epochs`. 0, or a frozen head, leaves them out: the paper.
     readout : {"head", "z"}, default="head"
         "head": labels by argmax g_C, the paper. "z": labels by spherical k-means in the z-space after stage 2.
@@ -148,7 +150,7 @@ class C3(EstimatorMixin, BaseEstimator):
     cc_epochs, cc_batch_size, cc_lr, cc_schedule, cc_warmup
         Stage 1: `epochs`, `batch_size`, `lr`, `schedule` and `warmup` of :class:`CC`.
     epochs : int or "auto", default="auto"
-        Stage 2. "auto" comes to about 56 steps, in 4 to 20 passes. The paper: 20.
+        Stage 2. "auto" comes to about 56 steps, in 3 to 20 passes. The paper: 20.
     batch_size : int, default=128
     lr : float, default=1e-4
         The paper: 1e-5, for ResNet-34 after 1000 epochs of CC.
@@ -286,16 +288,17 @@ class C3(EstimatorMixin, BaseEstimator):
     def _fit(self, bench: Bench) -> ClusterNet:
         network = self._stage_1()._fit(bench) if self.start is None else self._started(bench)
         self.start_labels_ = bench.assignments(network).argmax(axis=1)
-        epochs = self.epochs if isinstance(self.epochs, int) else auto_epochs(len(bench.x), self.batch_size, 56, 4, 20)
+        epochs = self.epochs if isinstance(self.epochs, int) else auto_epochs(len(bench.x), self.batch_size, 56, 3, 20)
         stage = Stage("c3", epochs, self.batch_size, self.lr, self.schedule)
+        settle = 0 if self.head == "frozen" else self.settle if isinstance(self.settle, int) else epochs
+        before = clusters_in_z(network, bench)[1] if settle else torch.empty(0)
         self.zeta_, account = self._choose_zeta(network, bench)
         objective = C3Objective(self.zeta_, self.gamma, self.tau_c, self.head)
         note = bench.train(stage, network, objective, self._new_guard())
         note["zeta"] = account
-        settle = self.settle if isinstance(self.settle, int) else epochs
         stopped = self.guard and note["guard"]["decision"]
-        if settle and self.head != "frozen" and not stopped:
-            _find_lost_head(network, bench)
+        if settle and not stopped:
+            _find_lost_head(network, before, bench)
             stage, objective = replace(stage, name="settle", epochs=settle), replace(objective, head="joint")
             bench.train(stage, network, objective, self._new_guard())
         if self.readout == "z":
@@ -332,18 +335,28 @@ class C3(EstimatorMixin, BaseEstimator):
         return network
 
 
-def _find_lost_head(network: ClusterNet, bench: Bench) -> None:
-    """Teach g_C the clusters of z anew if it has lost them: if it disagrees on more than LOST of the samples."""
+def _find_lost_head(network: ClusterNet, before: Tensor, bench: Bench) -> None:
+    """Teach g_C the clusters of z anew if it has lost them: if it disagrees on more than LOST of the samples.
+
+    Only where z has kept its clusters: where they are far less even than `before` stage 2, they have flowed together,
+    and the head knows better (Fashion-MNIST-10k, seed 0: head .52, k-means in z .47; MNIST-10k: .83 and .95).
+    """
     h, labels = clusters_in_z(network, bench)
     with torch.no_grad():
         own = network.g_c(h.to(bench.device)).argmax(dim=1).cpu()
     disagreement = 1 - acc(labels.numpy(), own.numpy())
-    if disagreement > LOST:
-        teach_head(network, h, labels, bench)
+    if disagreement <= LOST:
+        return
+    told = f"After stage c3 the cluster head disagreed with k-means in z on {disagreement:.0%} of the samples"
+    now, then = (effective_clusters(torch.bincount(found).tolist()) for found in (labels, before))
+    if now < EVEN * then:
         bench.notes.append(
-            f"After stage c3 the cluster head disagreed with k-means in z on {disagreement:.0%} of the samples, "
-            "so it was taught the clusters of z before the stage settle."
+            f"{told}. It was left as it is, since the clusters of z have become uneven: their effective number fell "
+            f"from {then:.1f} to {now:.1f}."
         )
+        return
+    teach_head(network, h, labels, bench)
+    bench.notes.append(f"{told}, so it was taught the clusters of z before the stage settle.")
 
 
 def _fitted(start: Any) -> Any:
