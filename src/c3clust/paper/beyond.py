@@ -25,8 +25,8 @@ CHANGES: dict[str, dict[str, Any]] = {
     PUBLISHED: {},
     "head follows": {"head": "follow"},
     "ζ auto": {"zeta": "auto"},
-    "joint from the start": {"head": "joint"},
 }
+LOST: dict[str, dict[str, Any]] = {"joint from the start": {"head": "joint"}}  # ideas that lost: two seeds tell
 IN_Z = {PUBLISHED: "readout z", DEFAULT: "C3 (default), readout z"}  # the same runs, read by k-means in z
 EPOCHS = 4  # of stage 2, and again of the stage "settle", where no recipe says
 FALL = 0.02  # of ACC, below its own start: too far
@@ -44,7 +44,7 @@ def jobs(setting: Setting) -> list[Job]:
         start = Job(setting.data, "cc", stage_1, seed, START, options=options)
         longer = stage_1 | {"epochs": stage_1.get("epochs", 60) + 2 * epochs}
         found += [start, Job(setting.data, "cc", longer, seed, LONGER, options=options)]
-        for name, change in CHANGES.items():
+        for name, change in (CHANGES | (LOST if seed in setting.seeds[:2] else {})).items():
             params = stage_2 | PAPER | {"epochs": 2 * epochs} | change
             found.append(Job(setting.data, "c3", params, seed, name, start, options))
         found.append(Job(setting.data, "c3", stage_2 | {"epochs": epochs}, seed, DEFAULT, start, options))
