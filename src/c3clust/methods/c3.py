@@ -158,7 +158,7 @@ class C3(EstimatorMixin, BaseEstimator):
     random_state : int, RandomState or None, default=None
     device : str, default="auto"
     compile : bool, default=False
-        Compile the encoder with torch.compile: half a minute at the start of each stage, faster steps afterwards.
+        Compile the encoder with torch.compile: about half a minute more at the start. On a CPU it gains nothing.
     verbose : bool, default=False
 
     Attributes
