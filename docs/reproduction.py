@@ -5,8 +5,8 @@
     c3clust paper all -o runs/paper
     python docs/reproduction.py digits=runs/digits mnist-10k=runs/mnist figures=runs/paper
 
-Each NAME=FOLDER rewrites what stands between <!-- NAME: begin --> and <!-- NAME: end --> with FOLDER/table.md;
-figures=FOLDER copies its fig-*.png. What is not named stays as it is.
+Each NAME=FOLDER rewrites what stands between <!-- NAME: begin --> and <!-- NAME: end --> with FOLDER/table.md.
+figures=FOLDER copies its figures, and puts what was found (fig-*.md) below each. What is not named stays as it is.
 """
 
 import re
@@ -35,6 +35,7 @@ def main() -> None:
         if name == "figures":
             for figure in sorted(Path(folder).glob("fig-*.png")):
                 shutil.copy(figure, DOCS / "figures" / figure.name)
+                page = rewritten(page, figure.stem, figure.with_suffix(".md").read_text(encoding="utf-8"))
         else:
             page = rewritten(page, name, (Path(folder) / "table.md").read_text(encoding="utf-8"))
     PAGE.write_text(page, encoding="utf-8")
