@@ -410,8 +410,8 @@ def paper_(
             continue
         if not quiet and files:
             out_console.print(f"{name}: {', '.join(map(str, files))}", markup=False, highlight=False, soft_wrap=True)
-    for error in failed[1:]:
-        print(f"c3clust: {error}", file=sys.stderr)
+    for other in failed[1:]:
+        print(f"c3clust: {other}", file=sys.stderr)
     if failed:
         raise failed[0]
 
