@@ -10,9 +10,10 @@ figures=FOLDER copies its figures, and puts what was found (fig-*.md) below each
 """
 
 import re
-import shutil
 import sys
 from pathlib import Path
+
+from PIL import Image
 
 DOCS = Path(__file__).parent
 PAGE = DOCS / "REPRODUCTION.md"
@@ -34,7 +35,7 @@ def main() -> None:
         name, _, folder = word.partition("=")
         if name == "figures":
             for figure in sorted(Path(folder).glob("fig-*.png")):
-                shutil.copy(figure, DOCS / "figures" / figure.name)
+                Image.open(figure).convert("RGB").quantize(128).save(DOCS / "figures" / figure.name, optimize=True)
                 page = rewritten(page, figure.stem, figure.with_suffix(".md").read_text(encoding="utf-8"))
         else:
             page = rewritten(page, name, (Path(folder) / "table.md").read_text(encoding="utf-8"))
