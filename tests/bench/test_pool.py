@@ -112,7 +112,7 @@ def test_watching_does_not_touch_training_and_notes_each_epoch(swept, three_kind
 
 def when_training(folder):
     """Wait until the run in `folder` has left two checkpoints; the process that works on it."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while len(list((folder / "run").glob("checkpoint/*.json"))) < 2 and time.monotonic() < deadline:
         time.sleep(0.02)
     return json.loads((folder / "lock").read_bytes())["pid"]
