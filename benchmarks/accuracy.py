@@ -15,7 +15,7 @@ from benchmarks import harness
 from c3clust import C3, KMeans, acc, data, recipes
 from c3clust.errors import DataError
 
-CASES = (("c3-mnist-10k", "mnist", 3), ("c3-cifar10-cpu", "cifar-10-subset-binary.tar.gz", 1))  # recipe, file, seeds
+CASES = (("c3-mnist-10k", "mnist", 3), ("c3-cifar10-10k", "cifar-10-subset-binary.tar.gz", 1))  # recipe, file, seeds
 
 
 def images_of(place: str, file: str) -> data.Images:

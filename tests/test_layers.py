@@ -14,7 +14,7 @@ LAYERS = [
     {"ops", "dist", "checks", "record", "assignments", "metrics"},
     {"data", "augment", "networks", "progress", "onepass", "report", "guard"},
     {"checkpoint", "assign"},
-    {"trainer", "request"},
+    {"trainer", "request", "zeta"},
     {"estimator"},
     {"methods"},
     {"settings", "recipes", "runs"},
