@@ -60,7 +60,6 @@ def draw(rows: Rows) -> Any:
             band(axis, chosen(rows, zeta=zeta), "epoch", what, f"ζ = {zeta:g}", shade)
         axis.set_ylabel(LABELS[what])
         epochs(axis, "epoch of stage 2 (0: after CC)", 0)
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), columnspacing=1.2)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=6, columnspacing=1.2)
     footer(figure, seeds_note(rows))
     return figure
