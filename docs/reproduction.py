@@ -1,9 +1,8 @@
 """Bring docs/REPRODUCTION.md up to date: the tables between its markers, and the figures in docs/figures.
 
-    c3clust bench digits -o runs/digits
-    c3clust bench mnist-10k -o runs/mnist
     c3clust paper all -o runs/paper
-    python docs/reproduction.py digits=runs/digits mnist-10k=runs/mnist figures=runs/paper
+    c3clust bench mnist-10k -o runs/mnist
+    python docs/reproduction.py digits=runs/paper mnist-10k=runs/mnist figures=runs/paper
 
 NAME=FOLDER puts FOLDER/table.md between <!-- NAME: begin --> and <!-- NAME: end -->. figures=FOLDER copies its figures
 and puts what was found, each FOLDER/*.md, between the markers of its name. What is not named stays as it is.
