@@ -1,18 +1,18 @@
 """Bring docs/REPRODUCTION.md up to date: the tables between its markers, and the figures in docs/figures.
 
-    c3clust bench digits -o runs/digits
-    c3clust bench mnist-10k -o runs/mnist
     c3clust paper all -o runs/paper
-    python docs/reproduction.py digits=runs/digits mnist-10k=runs/mnist figures=runs/paper
+    c3clust bench mnist-10k -o runs/mnist
+    python docs/reproduction.py digits=runs/paper mnist-10k=runs/mnist figures=runs/paper
 
-Each NAME=FOLDER rewrites what stands between <!-- NAME: begin --> and <!-- NAME: end --> with FOLDER/table.md;
-figures=FOLDER copies its fig-*.png. What is not named stays as it is.
+NAME=FOLDER puts FOLDER/table.md between <!-- NAME: begin --> and <!-- NAME: end -->. figures=FOLDER copies its figures
+and puts what was found, each FOLDER/*.md, between the markers of its name. What is not named stays as it is.
 """
 
 import re
-import shutil
 import sys
 from pathlib import Path
+
+from PIL import Image
 
 DOCS = Path(__file__).parent
 PAGE = DOCS / "REPRODUCTION.md"
@@ -30,11 +30,15 @@ def main() -> None:
     if not sys.argv[1:] or not all("=" in word for word in sys.argv[1:]):
         sys.exit(__doc__)
     page = PAGE.read_text(encoding="utf-8")
+    (DOCS / "figures").mkdir(exist_ok=True)
     for word in sys.argv[1:]:
         name, _, folder = word.partition("=")
         if name == "figures":
-            for figure in sorted(Path(folder).glob("fig-*.png")):
-                shutil.copy(figure, DOCS / "figures" / figure.name)
+            for figure in sorted(Path(folder).glob("*.png")):  # 128 colours: a third of the size
+                Image.open(figure).convert("RGB").quantize(128).save(DOCS / "figures" / figure.name, optimize=True)
+            for found in sorted(Path(folder).glob("*.md")):
+                if found.name != "table.md":
+                    page = rewritten(page, found.stem, found.read_text(encoding="utf-8"))
         else:
             page = rewritten(page, name, (Path(folder) / "table.md").read_text(encoding="utf-8"))
     PAGE.write_text(page, encoding="utf-8")

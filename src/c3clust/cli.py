@@ -19,7 +19,7 @@ from rich.table import Table
 from c3clust import __version__, bench, data, dist, methods, metrics, paper, recipes, report, runs
 from c3clust.assignments import Assignments, read_labels
 from c3clust.bench import plan, table
-from c3clust.errors import C3ClustError, InputError, suggest
+from c3clust.errors import C3ClustError, InputError, RunError, suggest
 from c3clust.record import RunRecord
 from c3clust.report import edits, export
 from c3clust.settings import parse_settings
@@ -364,7 +364,7 @@ def bench_(
     asked = plan.plan(sources or [], chosen, plan.numbers(seeds), clusters, settings or [], recipe, labels)
     asked = bench.remember(out, asked)
     with _interruptible_bench():
-        results = bench.run(asked, out, jobs, lambda result: None if quiet else _tell(result))
+        results = bench.run(asked, out, jobs, _silent if quiet else _tell)
     text = table.write(out, results, [(pair[0], pair[1])])
     if not quiet:
         out_console.print(text, markup=False, highlight=False, soft_wrap=True)
@@ -400,16 +400,20 @@ def paper_(
     chosen = paper.names() if what == "all" else [what]
     setting = paper.Setting(place, plan.numbers(seeds))
     workers = jobs or os.cpu_count() or 1
-    with _interruptible_bench():
-        for name in chosen:
-            if again:
-                files = paper.redraw(name, out)
-            else:
-                files = paper.make(name, setting, out, workers, lambda result: None if quiet else _tell(result))
-            if not quiet:
-                out_console.print(
-                    f"{name}: {', '.join(map(str, files))}", markup=False, highlight=False, soft_wrap=True
-                )
+    tell, failed = _silent if quiet else _tell, []
+    for name in chosen:
+        try:
+            with _interruptible_bench():
+                files = paper.redraw(name, out) if again else paper.make(name, setting, out, workers, tell)
+        except (RunError, InputError) as error:  # the other experiments can still be had
+            failed.append(error)
+            continue
+        if not quiet and files:
+            out_console.print(f"{name}: {', '.join(map(str, files))}", markup=False, highlight=False, soft_wrap=True)
+    for other in failed[1:]:
+        print(f"c3clust: {other}", file=sys.stderr)
+    if failed:
+        raise failed[0]
 
 
 @contextmanager
@@ -419,6 +423,10 @@ def _interruptible_bench() -> Iterator[None]:
     except KeyboardInterrupt:
         print("c3clust: stopped. Go on with the same command.", file=sys.stderr)
         raise typer.Exit(130) from None
+
+
+def _silent(result: bench.Result) -> None:
+    pass
 
 
 def _tell(result: bench.Result) -> None:

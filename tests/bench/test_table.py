@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from c3clust.bench import Job, Result, table
+from c3clust.bench import Job, Result, folder_of, result_of, table
+from c3clust.bench.job import write_result
 from c3clust.bench.plan import numbers, plan
 from c3clust.errors import InputError
 
@@ -61,6 +62,17 @@ def test_latex_is_escaped_and_complete(results):
     assert r"\textbf{0.800 $\pm$ 0.100}" in text
     assert text.count(r"\toprule") == text.count(r"\bottomrule") == 1
     assert "% DEC, seed 1: failed." in text
+
+
+def test_the_time_of_a_run_counts_its_start(tmp_path):
+    start = Job("digits", "cc", {})
+    job = Job("digits", "c3", {}, start=start)
+    for one, seconds in ((start, 50.0), (job, 7.0)):
+        folder_of(tmp_path, one).mkdir(parents=True)
+        write_result(folder_of(tmp_path, one), "ok", scores={"acc": 1.0, "nmi": 1.0, "ari": 1.0}, seconds=seconds)
+    (row,) = table.rows([result_of(tmp_path, job)])
+    assert row.seconds() == 57.0
+    assert row.seconds("processor_seconds") is None
 
 
 def test_files(results, tmp_path):

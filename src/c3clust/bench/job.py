@@ -112,6 +112,16 @@ class Result:
         return self.folder / "run"
 
     @property
+    def start(self) -> "Result | None":
+        """What the run started from."""
+        return result_of(self.folder.parents[2], self.job.start) if self.job.start else None
+
+    def total(self, clock: str = "seconds") -> float:
+        """The time of this run and all that it started from; 0 if it is not known of all."""
+        own, before = float(getattr(self, clock)), self.start.total(clock) if self.start else None
+        return own if before is None else own + before if own and before else 0.0
+
+    @property
     def labels(self) -> np.ndarray:
         """Cluster of each sample: [n]."""
         return Assignments.read(self.run).clusters

@@ -42,8 +42,8 @@ class Row:
         return [r.scores[metric] for r in self.results if r.scores]
 
     def seconds(self, clock: str = "seconds") -> float | None:
-        """Mean time of a run that came to its end, on the wall or by the clock "processor_seconds"."""
-        taken = [getattr(r, clock) for r in self.results if getattr(r, clock)]
+        """Mean time of a run and its start, on the wall or by the clock "processor_seconds"; None if not known."""
+        taken = [total for r in self.results if (total := r.total(clock))]
         return float(np.mean(taken)) if taken else None
 
     def troubles(self) -> list[Result]:

@@ -6,7 +6,7 @@ from typing import Any
 from c3clust.bench import Job, Result
 from c3clust.paper.findings import Finding, change, difference, side
 from c3clust.paper.setting import PAPER, Setting
-from c3clust.paper.style import band, colours, footer, panels, seeds_note
+from c3clust.paper.style import score_curves
 from c3clust.paper.values import Rows, chosen, distinct, epochs_from_start
 
 ORDER = 3
@@ -46,11 +46,4 @@ def findings(rows: Rows) -> list[Finding]:
 
 
 def draw(rows: Rows) -> Any:
-    figure, axes = panels(2)
-    for axis, metric in zip(axes, ("acc", "nmi"), strict=True):
-        for name, colour in colours(distinct(rows, "name")).items():
-            band(axis, chosen(rows, name=name), "epoch", metric, name, colour)
-        axis.set(xlabel="epoch", ylabel=metric.upper(), xlim=(min(distinct(rows, "epoch")), None))
-    axes[0].legend(loc="best")
-    footer(figure, seeds_note(rows))
-    return figure
+    return score_curves(rows, "epoch", min(distinct(rows, "epoch")))

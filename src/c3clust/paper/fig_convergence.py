@@ -6,7 +6,7 @@ from typing import Any
 from c3clust.bench import Job, Result
 from c3clust.paper.findings import Finding, change, side
 from c3clust.paper.setting import Setting
-from c3clust.paper.style import band, colours, footer, panels, seeds_note
+from c3clust.paper.style import score_curves
 from c3clust.paper.values import Rows, chosen, distinct, epochs_from_start
 
 ORDER = 2
@@ -35,11 +35,4 @@ def findings(rows: Rows) -> list[Finding]:
 
 
 def draw(rows: Rows) -> Any:
-    figure, axes = panels(2)
-    for axis, metric in zip(axes, ("acc", "nmi"), strict=True):
-        for name, colour in colours(distinct(rows, "name")).items():
-            band(axis, chosen(rows, name=name), "epoch", metric, name, colour)
-        axis.set(xlabel="epoch of stage 2 (0: after CC)", ylabel=metric.upper(), xlim=(0, None))
-    axes[0].legend(loc="best")
-    footer(figure, seeds_note(rows))
-    return figure
+    return score_curves(rows, "epoch of stage 2 (0: after CC)", 0)

@@ -52,6 +52,6 @@ def draw(rows: Rows) -> Any:
         band(axis, rows, "gamma", metric, metric.upper(), colour)
         band(axis, rows, "gamma", f"{metric}_before", "", colour, style=":")
     axis.set(xscale="log", xlabel="Γ (log scale)", ylabel="score after stage 2")
-    axis.legend(loc="best", ncols=3, columnspacing=1.0)
+    figure.legend(*axis.get_legend_handles_labels(), loc="outside upper center", ncols=3)
     footer(figure, f"dotted: CC, before stage 2; {seeds_note(rows)}")
     return figure

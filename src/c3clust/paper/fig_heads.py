@@ -8,7 +8,7 @@ import numpy as np
 from c3clust.bench import Job, Result
 from c3clust.paper.findings import Finding, difference, side
 from c3clust.paper.setting import Setting
-from c3clust.paper.style import BLACK, PAGE, colours, footer, panels, seeds_note
+from c3clust.paper.style import BLACK, PAGE, colours, footer, panels
 from c3clust.paper.values import Rows, chosen, distinct
 
 ORDER = 13
@@ -62,5 +62,5 @@ def draw(rows: Rows) -> Any:
         axis.set(xlabel=metric.upper(), yticks=range(len(kinds)), ylim=(len(kinds) - 0.5, -0.5))
         axis.set_yticklabels([f"{method}, {read}" for method, read in kinds])
         axis.grid(axis="y", visible=False)
-    footer(figure, f"dots: seeds; tick: mean ({seeds_note(rows)})")
+    footer(figure, f"dots: seeds ({len(distinct(rows, 'seed'))}); tick: their mean")
     return figure

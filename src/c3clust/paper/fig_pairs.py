@@ -8,7 +8,7 @@ import numpy as np
 from c3clust.bench import Job, Result
 from c3clust.paper.findings import Finding
 from c3clust.paper.setting import Setting
-from c3clust.paper.style import BLACK, BLUE, band, footer, panels, seeds_note
+from c3clust.paper.style import BLACK, BLUE, band, epochs, footer, panels, seeds_note
 from c3clust.paper.values import Rows, chosen, distinct
 
 ORDER = 4
@@ -30,10 +30,10 @@ def rows(setting: Setting, results: Sequence[Result]) -> Rows:
 
 
 def findings(rows: Rows) -> list[Finding]:
-    epochs = sorted(distinct(rows, "epoch"))
-    mean = [float(np.mean([row["positives_per_view"] for row in chosen(rows, epoch=e)])) for e in epochs]
+    at = sorted(distinct(rows, "epoch"))
+    mean = [float(np.mean([row["positives_per_view"] for row in chosen(rows, epoch=e)])) for e in at]
     settled, late = rows[0]["settled"], mean[-1] / mean[-1 - len(mean) // 4] - 1
-    told = f"{mean[0]:.1f} in epoch 1, {mean[-1]:.1f} in epoch {epochs[-1]:.0f}"
+    told = f"{mean[0]:.1f} in epoch 1, {mean[-1]:.1f} in epoch {at[-1]:.0f}"
     return [
         Finding(
             "positives grow, then settle", f"{told}; {late:+.0%} in the last quarter (limit 10 %)", abs(late) < 0.1
@@ -50,7 +50,7 @@ def draw(rows: Rows) -> Any:
     figure, axes = panels(2)
     for axis, what in zip(axes, ("loss", "positives_per_view"), strict=True):
         band(axis, rows, "epoch", what, "C3", BLUE)
-        axis.set(xlabel="epoch of stage 2", xlim=(1, None))
+        epochs(axis, "epoch of stage 2", 1)
     axes[0].set_ylabel("C3 loss, mean over views (nats)")
     axes[1].set_ylabel("positives per view (views)")
     axes[1].set_ylim(0, None)

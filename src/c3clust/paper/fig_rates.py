@@ -12,7 +12,7 @@ from c3clust.bench import Result
 from c3clust.paper.fig_budget import jobs
 from c3clust.paper.findings import Finding, difference, side
 from c3clust.paper.setting import Setting
-from c3clust.paper.style import PAGE, band, colours, footer, panels, seeds_note
+from c3clust.paper.style import PAGE, band, colours, epochs, footer, panels, seeds_note
 from c3clust.paper.values import Rows, chosen, distinct, epochs_from_start
 
 __all__ = ["draw", "jobs", "rows"]
@@ -62,7 +62,8 @@ def draw(rows: Rows) -> Any:
         for name, colour in colours(distinct(rows, "name")).items():
             band(axis, chosen(rows, name=name), "epoch", what, name, colour)
         axis.axvline(rows[0]["stage_1"], color="#bbbbbb", linewidth=0.8, linestyle="--")
-        axis.set(xlabel="epoch", ylabel=LABELS[what], ylim=(0, None), xlim=(1, None))
+        axis.set(ylabel=LABELS[what], ylim=(0, None))
+        epochs(axis, "epoch", 1)
     axes[0].legend(loc="best")
     footer(figure, f"positive: cosine ≥ {rows[0]['zeta']:g}; dashed: stage 2 begins; {seeds_note(rows)}")
     return figure

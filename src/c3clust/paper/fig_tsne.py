@@ -34,7 +34,7 @@ def rows(setting: Setting, results: Sequence[Result]) -> Rows:
         z = methods.load_model(result.run).transform(images.x[some])
         points, _ = layout(z, result.job.seed)
         for (x, y), k in zip(points.tolist(), images.y[some], strict=True):
-            found.append({"name": result.job.name, "seed": result.job.seed, "x": x, "y": y, "class": f"{classes[k]} "})
+            found.append({"name": result.job.name, "seed": result.job.seed, "x": x, "y": y, "class": classes[k]})
     return found
 
 
@@ -54,13 +54,13 @@ def _purity(rows: Rows, k: int = 10) -> float:
 
 
 def draw(rows: Rows) -> Any:
-    names, classes = distinct(rows, "name"), sorted(distinct(rows, "class"), key=str)
+    names, classes = distinct(rows, "name"), sorted(distinct(rows, "class"), key=lambda k: (isinstance(k, str), k))
     figure, axes = panels(len(names), PAGE, 3.3)
     for axis, name in zip(axes, names, strict=True):
         for i, k in enumerate(classes):
             points = chosen(rows, name=name, **{"class": k})
-            colour = CLASSES[i % len(CLASSES)]
-            axis.scatter([p["x"] for p in points], [p["y"] for p in points], s=2.2, linewidths=0, color=colour, label=k)
+            colour, label = CLASSES[i % len(CLASSES)], k if isinstance(k, str) else f"{k:g}"
+            axis.scatter([p["x"] for p in points], [p["y"] for p in points], s=2.2, lw=0, color=colour, label=label)
         axis.set(title=name, xticks=[], yticks=[], aspect="equal")
         for side in axis.spines.values():
             side.set_visible(False)

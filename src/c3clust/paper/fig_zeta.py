@@ -8,7 +8,7 @@ import numpy as np
 from c3clust.bench import Job, Result
 from c3clust.paper.findings import Finding, change, difference, side
 from c3clust.paper.setting import Setting
-from c3clust.paper.style import PAGE, band, footer, panels, seeds_note
+from c3clust.paper.style import PAGE, band, epochs, footer, panels, seeds_note
 from c3clust.paper.values import Rows, chosen, distinct, epochs_from_start
 
 ORDER = 5
@@ -58,8 +58,8 @@ def draw(rows: Rows) -> Any:
     for axis, what in zip(axes, LABELS, strict=True):
         for zeta, shade in zip(distinct(rows, "zeta"), SHADES, strict=False):
             band(axis, chosen(rows, zeta=zeta), "epoch", what, f"ζ = {zeta:g}", shade)
-        axis.set(xlabel="epoch of stage 2 (0: after CC)", ylabel=LABELS[what], xlim=(0, None))
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), columnspacing=1.2)
+        axis.set_ylabel(LABELS[what])
+        epochs(axis, "epoch of stage 2 (0: after CC)", 0)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=6, columnspacing=1.2)
     footer(figure, seeds_note(rows))
     return figure

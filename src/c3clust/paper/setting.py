@@ -38,10 +38,15 @@ class Setting:
         return clusters_of(self.data)
 
     @property
-    def recipe(self) -> dict[str, Any]:
-        """The recipe c3-DATA, or an empty one."""
+    def recipe_name(self) -> str | None:
+        """The recipe c3-DATA, where there is one."""
         name = f"c3-{self.data}".replace("imagenet-10", "imagenet10")
-        return recipes.load(name) if name in recipes.names() else {"method": "c3", "params": {}}
+        return name if name in recipes.names() else None
+
+    @property
+    def recipe(self) -> dict[str, Any]:
+        """That recipe, or an empty one."""
+        return recipes.load(self.recipe_name) if self.recipe_name else {"method": "c3", "params": {}}
 
     @property
     def is_paper_size(self) -> bool:

@@ -10,7 +10,20 @@ import numpy as np
 from c3clust.errors import MissingExtraError
 from c3clust.paper.values import Rows, chosen, distinct
 
-__all__ = ["CLASSES", "COLOURS", "COLUMN", "PAGE", "band", "colours", "footer", "look", "panels", "save", "seeds_note"]
+__all__ = [
+    "CLASSES",
+    "COLOURS",
+    "COLUMN",
+    "PAGE",
+    "band",
+    "colours",
+    "epochs",
+    "footer",
+    "look",
+    "panels",
+    "save",
+    "seeds_note",
+]
 
 COLUMN, PAGE = 3.5, 7.0  # inches: one column, both columns
 BLUE, ORANGE, GREEN, PURPLE, SKY, RED, YELLOW, BLACK = (
@@ -85,6 +98,25 @@ def band(axis: Any, rows: Rows, x: str, y: str, label: str, colour: str, style: 
     spread = np.array([np.std(v, ddof=1) if len(v) > 1 else 0.0 for v in values])
     axis.fill_between(at, mean - spread, mean + spread, color=colour, alpha=0.16, linewidth=0)
     axis.plot(at, mean, style, color=colour, label=label)
+
+
+def epochs(axis: Any, what: str, first: float) -> None:
+    """The x-axis of a curve: whole epochs."""
+    axis.set(xlabel=what, xlim=(first, None))
+    axis.locator_params(axis="x", integer=True)
+
+
+def score_curves(rows: Rows, what: str, first: float) -> Any:
+    """ACC and NMI by epoch, one line a name."""
+    figure, axes = panels(2)
+    for axis, metric in zip(axes, ("acc", "nmi"), strict=True):
+        for name, colour in colours(distinct(rows, "name")).items():
+            band(axis, chosen(rows, name=name), "epoch", metric, name, colour)
+        axis.set_ylabel(metric.upper())
+        epochs(axis, what, first)
+    axes[0].legend(loc="best")
+    footer(figure, seeds_note(rows))
+    return figure
 
 
 def seeds_note(rows: Rows) -> str:

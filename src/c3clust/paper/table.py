@@ -1,6 +1,7 @@
 """Table 1: all methods, NMI, ACC and ARI, mean and spread over seeds.
 
-C3 and CC stand there twice: by the package's defaults, and as published.
+C3 and CC stand there twice: by the package's defaults, and as published. At the paper's size the recipe is what was
+published.
 """
 
 from collections.abc import Sequence
@@ -15,11 +16,9 @@ ORDER = 0
 
 
 def jobs(setting: Setting) -> list[Job]:
-    recipe = f"c3-{setting.data}" if setting.is_paper_size else None
-    found = plan([setting.data], [], list(setting.seeds), recipe=recipe)
-    if setting.is_paper_size:
-        return found
-    return [*found, *published(setting)]
+    recipe = setting.recipe_name if setting.is_paper_size else None
+    found = plan([setting.data], [], setting.seeds, recipe=recipe)
+    return found if setting.is_paper_size else [*found, *published(setting)]
 
 
 def published(setting: Setting) -> list[Job]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from c3clust.bench import Result, result_of
+from c3clust.bench import Result
 from c3clust.errors import RunError
 from c3clust.files import write_atomically
 
@@ -53,7 +53,5 @@ def distinct(rows: Rows, name: str) -> list[Any]:
 
 def epochs_from_start(result: Result, stages: Sequence[str] = ("c3", "settle")) -> list[dict[str, Any]]:
     """What each epoch of a C3 run came to (bench/watch.py), epoch 0 being its start: CC's last."""
-    assert result.job.start is not None
-    out = result.folder.parents[2]
-    before = result_of(out, result.job.start).epochs("cc")[-1:]
+    before = result.start.epochs("cc")[-1:] if result.start else []
     return [*before, *(seen for stage in stages for seen in result.epochs(stage))]
