@@ -59,6 +59,8 @@ class Options:
     memory: int | None = None
     workers: int | None = None
     cache: Path | None = None
+    kind: str | None = None
+    columns: tuple[str, ...] = ()
 
 
 class Source(Protocol):
