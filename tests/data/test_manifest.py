@@ -84,7 +84,7 @@ def test_parquet_with_empty_cells_and_no_image_column(tmp_path, photos, write_pa
     assert data.load(tmp_path / "t.parquet", max_bad=0.5).skipped == (("1", "an empty cell"),)
     write_parquet(tmp_path / "u.parquet", number=[1, 2])
     with pytest.raises(DataError, match="columns number, and none for images"):
-        data.load(tmp_path / "u.parquet", kind="images")
+        data.load(tmp_path / "u.parquet", kind="image")
     write_parquet(tmp_path / "v.parquet", image=[1, 2])
     with pytest.raises(DataError, match="no readable image"):
         data.load(tmp_path / "v.parquet")

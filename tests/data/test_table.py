@@ -53,14 +53,14 @@ def test_a_column_of_sentences_is_texts(tmp_path):
     rows = [f"{i},{text},{'ab'[i % 2]}" for i, text in enumerate(SENTENCES)]
     path = csv(tmp_path, "\n".join(["number,said,label", *rows]))
     texts = data.load(path)
-    assert texts.kind == "texts"
+    assert texts.kind == "text"
     assert texts.x.tolist() == SENTENCES
     assert texts.classes == ["a", "b"]
     assert texts.names == ["1", "2", "3"]
 
 
 def test_one_column_of_words_is_texts_too(tmp_path):
-    assert data.load(csv(tmp_path, "fruit\napple\npear\n")).kind == "texts"
+    assert data.load(csv(tmp_path, "fruit\napple\npear\n")).kind == "text"
     assert data.load(csv(tmp_path, "fruit,price\napple,3\npear,2\n"), columns=["fruit"]).x.tolist() == ["apple", "pear"]
     assert data.load(csv(tmp_path, "fruit,price\napple,3\npear,2\n")).kind == "table"
 
@@ -70,21 +70,21 @@ def test_texts_beside_other_columns_may_be_meant_either_way(tmp_path):
     path = csv(tmp_path, "\n".join(["said,stars", *rows]))
     with pytest.raises(InputError, match=r"texts \(said\) or as a table \(stars\): say --column said or --kind table"):
         data.load(path)
-    assert data.load(path, columns=["said"]).kind == "texts"
-    assert data.load(path, kind="texts").x.tolist() == SENTENCES
+    assert data.load(path, columns=["said"]).kind == "text"
+    assert data.load(path, kind="text").x.tolist() == SENTENCES
     assert data.load(path, kind="table").kind == "table"
 
 
 def test_a_name_of_images_over_other_cells_is_asked_back(tmp_path):
     path = csv(tmp_path, "file,size\nx86,3\narm,4\n")
-    with pytest.raises(InputError, match="'x86' is no image file: say --kind images, or --kind table"):
+    with pytest.raises(InputError, match="'x86' is no image file: say --kind image, or --kind table"):
         data.load(path)
     assert data.load(path, kind="table").columns[0].levels == ("arm", "x86")
 
 
 def test_a_text_that_ends_like_a_file_is_still_a_text(tmp_path):
     (tmp_path / "t.csv").write_text("said\nlook at photo.jpg\nno more of this\nwell then so be it\n")
-    assert data.load(tmp_path / "t.csv").kind == "texts"
+    assert data.load(tmp_path / "t.csv").kind == "text"
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_a_text_that_ends_like_a_file_is_still_a_text(tmp_path):
         ("age,job\n1,x\n", {"columns": ["wage"]}, r"no column 'wage'. Did you mean age\? Known: age, job"),
         ("age,job\n1,x\n", {"columns": ["u", "v"]}, "none of the columns u, v"),
         ("a,b\nx y z,p q r\nu v w,s t u\n", {}, r"texts \(a, b\): say --column a"),
-        ("a,b\nx,p\ny,q\n", {"kind": "texts"}, "2 columns of words: name the one"),
+        ("a,b\nx,p\ny,q\n", {"kind": "text"}, "2 columns of words: name the one"),
         ("a,label\n1,x\n2,\n3,x\n4,y\n", {}, "no label in row 2"),
     ],
 )

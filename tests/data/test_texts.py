@@ -10,7 +10,7 @@ def test_lines_are_texts_and_keep_their_number(tmp_path):
     images = data.load(tmp_path / "t.txt")
     assert images.x.tolist() == ["ein rotes Haus", "zwei Hunde", "дом"]
     assert images.names == ["1", "3", "4"]
-    assert (images.kind, images.policy) == ("texts", "words")
+    assert (images.kind, images.policy) == ("text", "words")
     assert list(images.notes) == ["1 empty text was left out."]
 
 
@@ -34,8 +34,8 @@ def test_texts_are_not_rows(tmp_path):
     (tmp_path / "t.txt").write_text("a\nb\n")
     with pytest.raises(InputError, match="cannot be read as table"):
         data.load(tmp_path / "t.txt", kind="table")
-    with pytest.raises(InputError, match=r"kind='text' is unknown. Did you mean texts\?"):
-        data.load(tmp_path / "t.txt", kind="text")
+    with pytest.raises(InputError, match=r"kind='texts' is unknown. Did you mean text\?"):
+        data.load(tmp_path / "t.txt", kind="texts")
 
 
 @pytest.mark.parametrize("make", [list, tuple, np.array, lambda texts: np.array(texts, dtype=object)])

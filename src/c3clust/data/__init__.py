@@ -28,7 +28,7 @@ from c3clust.errors import DataError, InputError, suggest
 
 __all__ = ["ArrayLike", "Described", "Images", "batches", "describe", "fingerprint", "load", "names"]
 
-KINDS = ("images", "texts", "table")
+KINDS = ("image", "text", "table")
 SUBSET = re.compile(r"(?P<name>.+)-(?P<thousands>[1-9][0-9]*)k")
 
 
@@ -90,7 +90,7 @@ def load(
     root : path, optional
         The folder or file that holds a named set. Default: $C3CLUST_DATA, ./data, ~/.cache/c3clust and the places of
         Debian's packages are searched.
-    kind : "images", "texts" or "table", optional
+    kind : "image", "text" or "table", optional
         What a table holds. Default: its cells decide.
     columns : sequence of str
         The columns of a table to cluster; one column of words is clustered as texts. Default: all.

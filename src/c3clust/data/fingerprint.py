@@ -23,7 +23,7 @@ def fingerprint(images: Images) -> str:
     """
     x = images.x
     digest = hashlib.sha256(f"{tuple(x.shape)} {x.dtype}".encode())
-    if images.kind == "texts":
+    if images.kind == "text":
         for text in x[:]:
             digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
         return digest.hexdigest()

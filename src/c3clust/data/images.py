@@ -57,10 +57,10 @@ class Images:
 
     @property
     def kind(self) -> str:
-        """What the samples are: "images", "vectors", "texts" or "table"."""
+        """What the samples are: "image", "vector", "text" or "table"."""
         if self.columns is not None:
             return "table"
-        return {1: "texts", 2: "vectors"}.get(len(self.x.shape), "images")
+        return {1: "text", 2: "vector"}.get(len(self.x.shape), "image")
 
     def __len__(self) -> int:
         return len(self.x)

@@ -2,8 +2,8 @@
 
 What a file holds is seen from its cells, or said by `kind` and `columns`:
 
-    images      a column with the name of one of images (manifest.py) whose cells are image files or bytes
-    texts       one column is chosen and holds words; or the only column that is not a number of the row holds them
+    image       a column with the name of one of images (manifest.py) whose cells are image files or bytes
+    text        one column is chosen and holds words; or the only column that is not a number of the row holds them
     table       anything else; each column is a number or one of some categories
 
 Where both texts and other columns are there, the file may be meant either way: it is refused, with the way out.
@@ -38,7 +38,7 @@ def claims(path: Path) -> Claim:
 
 def read(path: Path, options: Options, name: str | None = None) -> Images:
     """What the table holds."""
-    if options.kind == "images" or (options.kind is None and not options.columns and _lists_images(path)):
+    if options.kind == "image" or (options.kind is None and not options.columns and _lists_images(path)):
         return manifest.read(path, options)
     return from_cells(cells.read_cells(path), str(path), options, first=1)
 
@@ -87,7 +87,7 @@ def _lists_images(path: Path) -> bool:
         return False
     raise InputError(
         f"{path} has a column {column!r}, as a list of images has, but {_first(found[column])!r} is no image file: "
-        "say --kind images, or --kind table for rows of numbers and categories."
+        "say --kind image, or --kind table for rows of numbers and categories."
     )
 
 
@@ -135,7 +135,7 @@ def _text_column(found: Cells, rest: Sequence[str], place: str, options: Options
     if options.kind == "table":
         return None
     wordy = [name for name in rest if numbers(found[name]) is None and words(found[name]) is not None]
-    if options.kind == "texts" or (options.columns and len(rest) == 1 and wordy):
+    if options.kind == "text" or (options.columns and len(rest) == 1 and wordy):
         if len(wordy) == 1 or (len(rest) == 1 and words(found[rest[0]]) is not None):
             return (wordy or rest)[0]
         raise InputError(f"{place} has {len(wordy)} columns of words: name the one to cluster with --column NAME.")

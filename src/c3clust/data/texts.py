@@ -23,7 +23,7 @@ def claims(path: Path) -> Claim:
 
 def read(path: Path, options: Options, name: str | None = None) -> Images:
     """The lines of the file."""
-    if options.kind in ("images", "table"):
+    if options.kind in ("image", "table"):
         raise InputError(f"{path} is a file of texts, a line each: it cannot be read as {options.kind}.")
     try:
         text = path.read_text(encoding="utf-8-sig")
