@@ -15,7 +15,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from c3clust import __version__, data, dist, methods, metrics, recipes, report, runs
+from c3clust import __version__, data, dist, encoders, methods, metrics, recipes, report, runs
 from c3clust.assignments import Assignments, read_labels
 from c3clust.errors import C3ClustError, InputError, suggest
 from c3clust.record import RunRecord
@@ -66,6 +66,10 @@ def fit(
     labels: Annotated[
         str | None, typer.Option("--labels", help="'folders': sub-folders are classes, for scores.")
     ] = None,
+    encoder: Annotated[
+        str | None, typer.Option("--encoder", help="See: c3clust list encoders.", show_default="by the images")
+    ] = None,
+    finetune: Annotated[bool, typer.Option("--finetune", help="Train the encoder too.")] = False,
     device: Device = None,
     image_size: ImageSize = None,
     cache: Cache = None,
@@ -97,11 +101,13 @@ def fit(
     if clusters is None:
         raise InputError("The number of clusters was not given: say how many with -k.")
     base = chosen.get("params", {}) if chosen.get("method") == method else {}
-    params = {**parse_settings(method, settings or [], base), "n_clusters": clusters}
+    asked_for = ({"encoder": encoder} if encoder else {}) | ({"finetune": True} if finetune else {})
+    params = {**parse_settings(method, settings or [], base | asked_for), "n_clusters": clusters}
     if device:
         params["device"] = device
     if not guard and "guard" in methods.parameters(method):
         params["guard"] = False
+    params |= {name: _absolute(params[name]) for name in ("start", "encoder") if isinstance(params.get(name), str)}
     dist.join()
     verbose = not (quiet or as_json) and dist.rank() == 0
     if "verbose" in methods.parameters(method):
@@ -112,8 +118,9 @@ def fit(
         params["image_size"] = image_size
     options = {
         "labels": labels,
-        "image_size": image_size or params.get("image_size"),
         "max_bad": max_bad,
+        **methods.load(method)(**params).asks(),
+        **({"image_size": image_size} if image_size else {}),
         **_reading(cache, workers, memory),
     }
     images = data.load(source, **options)
@@ -122,7 +129,7 @@ def fit(
     asked = {"source": _absolute(source), "options": options, "checkpoint_minutes": checkpoint_minutes}
     command = shlex.join(["c3clust", *sys.argv[1:]])
     with _interruptible(out):
-        _, record = runs.fit(images, out, method, _absolute_start(params), seed, command, **asked)
+        _, record = runs.fit(images, out, method, params, seed, command, **asked)
     _finished(out, record, verbose, as_json)
 
 
@@ -165,11 +172,6 @@ def _finished(out: Path, record: RunRecord, verbose: bool, as_json: bool) -> Non
 def _absolute(place: str) -> str:
     """A place as it can be found from any folder; names of data sets stay."""
     return str(Path(place).absolute()) if place not in data.names() and Path(place).exists() else place
-
-
-def _absolute_start(params: dict[str, Any]) -> dict[str, Any]:
-    start = params.get("start")
-    return {**params, "start": _absolute(start)} if isinstance(start, str) else params
 
 
 @app.command()
@@ -319,12 +321,12 @@ def _edited(run: Path, now: edits.Edits) -> None:
 
 
 @app.command("list")
-def list_(what: Annotated[str, typer.Argument(help="methods, data or recipes")]) -> None:
-    """Say which methods, data sets or recipes there are.
+def list_(what: Annotated[str, typer.Argument(help="methods, data, encoders or recipes")]) -> None:
+    """Say which methods, data sets, encoders or recipes there are.
 
     Example:  c3clust list data
     """
-    listings = {"methods": _list_methods, "data": _list_data, "recipes": _list_recipes}
+    listings = {"methods": _list_methods, "data": _list_data, "recipes": _list_recipes, "encoders": _list_encoders}
     if what not in listings:
         raise InputError(f"{what!r} cannot be listed. {suggest(what, listings)}")
     listings[what]()
@@ -386,6 +388,11 @@ def _scores_table(rows: list[tuple[str, dict[str, float]]]) -> None:
 def _list_methods() -> None:
     for name in methods.names():
         out_console.print(f"{name:12} {methods.title(name)}", markup=False, highlight=False)
+
+
+def _list_encoders() -> None:
+    for example in encoders.examples():
+        out_console.print(example, markup=False, highlight=False)
 
 
 def _list_recipes() -> None:

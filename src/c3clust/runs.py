@@ -91,6 +91,7 @@ def _run(folder: Path, estimator: Any, bench: Bench, asked: dict[str, Any]) -> t
             seed=request.seed,
             data=_describe(bench.images, request.data["fingerprint"]),
             stages=estimator.stages_,
+            encoder=estimator.encoder_note_,
             seconds=time.perf_counter() - started,
             notes=[
                 *bench.images.notes,
@@ -112,7 +113,7 @@ def _run(folder: Path, estimator: Any, bench: Bench, asked: dict[str, Any]) -> t
                     f"kept: once it can be written, go on with c3clust resume {folder}."
                 ) from None
             checkpoints.remove()
-            write_report(folder, estimator, bench.images, record)
+            write_report(folder, estimator, bench.images, record, bench.encoded)
     return estimator, record
 
 
@@ -176,11 +177,13 @@ def originals(place: str, names: Sequence[str]) -> list[Path] | None:
     return files if all(file.is_relative_to(folder) and file.is_file() for file in files) else None
 
 
-def write_report(folder: Path, estimator: Any, images: Images, record: RunRecord) -> Path:
-    """Write view.npz and report.html."""
+def write_report(
+    folder: Path, estimator: Any, images: Images, record: RunRecord, encoded: Images | None = None
+) -> Path:
+    """Write view.npz and report.html. `encoded`: the images as features, where these are at hand."""
     view = report.build(
         images.x,
-        estimator.transform(images),
+        estimator.transform(encoded or images),
         estimator.labels_,
         estimator.confidence_,
         images.names,

@@ -252,8 +252,20 @@ def spec(policy: Policy) -> dict[str, Any]:
 
 
 def views(policy: Policy, x: Tensor, size: Size, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """x_a and x_b: two independent draws of the policy."""
+    """x_a and x_b: two independent draws of the policy. Of stored views [N, V, F], two different ones are taken."""
+    if x.ndim == 3:
+        x_a, x_b = _two_stored(x, generator)
+        return policy(x_a, size, generator), policy(x_b, size, generator)
     return policy(x, size, generator), policy(x, size, generator)
+
+
+def _two_stored(x: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Two different views of each sample, every pair equally likely: [N, V, F] -> [N, F] twice."""
+    n, v = x.shape[:2]
+    a = torch.randint(v, (n,), generator=generator)
+    b = (a + 1 + torch.randint(v - 1, (n,), generator=generator)) % v
+    rows = torch.arange(n, device=x.device)
+    return x[rows, a.to(x.device)], x[rows, b.to(x.device)]
 
 
 def prepare(x: Tensor, size: Size | None) -> Tensor:

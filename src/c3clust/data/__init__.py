@@ -57,6 +57,7 @@ def load(
     workers: int | None = None,
     cache: str | PathLike[str] | None = None,
     root: str | PathLike[str] | None = None,
+    largest: int | None = None,
     kind: str | None = None,
     columns: Sequence[str] = (),
 ) -> Images:
@@ -90,13 +91,15 @@ def load(
     root : path, optional
         The folder or file that holds a named set. Default: $C3CLUST_DATA, ./data, ~/.cache/c3clust and the places of
         Debian's packages are searched.
+    largest : int, optional
+        The bound of a side that is not given. Default: 64.
     kind : "image", "text" or "table", optional
         What a table holds. Default: its cells decide.
     columns : sequence of str
         The columns of a table to cluster; one column of words is clustered as texts. Default: all.
     """
     kept = Path(cache) if cache else None
-    options = Options(labels, image_size, channels, max_bad, memory, workers, kept, kind, tuple(columns))
+    options = Options(labels, image_size, channels, max_bad, memory, workers, kept, largest, kind, tuple(columns))
     _check(options)
     if isinstance(place, Images):
         return place

@@ -107,7 +107,7 @@ def of_texts(texts: Sequence[str], labels: np.ndarray, n_clusters: int, seed: in
 def of_columns(
     x: np.ndarray, columns: Sequence[tuple[str, Sequence[str] | None]], labels: np.ndarray, n_clusters: int
 ) -> Traits | None:
-    """Sums of the columns of a table; None if no column differs between rows. x: [n, C], codes where there are levels."""
+    """Sums of the columns of a table; None if no column tells rows apart. x: [n, C], codes where there are levels."""
     names, values, share = [], [], []
     for j, (name, levels) in enumerate(columns):
         there = ~np.isnan(x[:, j])
