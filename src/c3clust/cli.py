@@ -27,6 +27,7 @@ __all__ = ["main"]
 app = typer.Typer(
     help="Cluster images without labels.", no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich"
 )
+NOUNS = {"image": "images", "vector": "samples", "text": "texts", "table": "rows"}
 SHOWN = 20  # unreadable files that are named on the screen
 out_console, err_console = Console(), Console(stderr=True)
 
@@ -37,6 +38,14 @@ Run = Annotated[Path, typer.Argument(help="The folder of a finished run.", show_
 Seed = Annotated[int, typer.Option("--seed", help="Same seed, same clusters.", min=0)]
 Device = Annotated[str | None, typer.Option("--device", help="auto, cpu, cuda, cuda:1, mps.", show_default="auto")]
 MaxBad = Annotated[float, typer.Option("--max-bad", help="Share of unreadable files that stops the run.")]
+
+Kind = Annotated[
+    str | None, typer.Option("--kind", help="What a table holds: image, text or table.", show_default="by its cells")
+]
+Columns = Annotated[
+    list[str] | None,
+    typer.Option("--column", help="A column to cluster; one of words as texts. Repeatable.", show_default="all"),
+]
 
 ImageSize = Annotated[int | None, typer.Option("--image-size", help="Side in pixels.", show_default="from the images")]
 Cache = Annotated[Path | None, typer.Option("--cache", help="A folder that keeps decoded images for the next time.")]
@@ -53,7 +62,9 @@ Memory = Annotated[
 
 @app.command()
 def fit(
-    source: Annotated[str | None, typer.Argument(help="A folder, archive, array file, or data set by name.")] = None,
+    source: Annotated[
+        str | None, typer.Argument(help="A folder, archive, array, .txt or table file, or data set by name.")
+    ] = None,
     clusters: Clusters = None,
     *,
     out: Annotated[Path, typer.Option("-o", "--out", help="The folder of the new run.")],
@@ -70,6 +81,8 @@ def fit(
         str | None, typer.Option("--encoder", help="See: c3clust list encoders.", show_default="by the images")
     ] = None,
     finetune: Annotated[bool, typer.Option("--finetune", help="Train the encoder too.")] = False,
+    kind: Kind = None,
+    column: Columns = None,
     device: Device = None,
     image_size: ImageSize = None,
     cache: Cache = None,
@@ -92,12 +105,16 @@ def fit(
       c3clust fit digits -k 10 -o runs/digits --seed 1 --set zeta=0.7
 
       c3clust fit --recipe c3-cifar10 -o runs/cifar10
+
+      c3clust fit reviews.csv --column text -k 12 -o runs/reviews
     """
     chosen = recipes.load(recipe) if recipe else {}
     source, method = source or chosen.get("data"), method or chosen.get("method", "c3")
     clusters = clusters or chosen.get("n_clusters")
     if source is None:
-        raise InputError("No source was given: name a folder of images, or a data set (see: c3clust list data).")
+        raise InputError(
+            "No source was given: name a folder of images, a file, or a data set (see: c3clust list data)."
+        )
     if clusters is None:
         raise InputError("The number of clusters was not given: say how many with -k.")
     base = chosen.get("params", {}) if chosen.get("method") == method else {}
@@ -121,6 +138,7 @@ def fit(
         "max_bad": max_bad,
         **methods.load(method)(**params).asks(),
         **({"image_size": image_size} if image_size else {}),
+        **_meant(kind, column),
         **_reading(cache, workers, memory),
     }
     images = data.load(source, **options)
@@ -177,8 +195,9 @@ def _absolute(place: str) -> str:
 @app.command()
 def predict(
     run: Run,
-    source: Annotated[str, typer.Argument(help="A folder, archive, array file, or data set by name.")],
+    source: Annotated[str, typer.Argument(help="A folder, archive, array, .txt or table file, or data set by name.")],
     out: Annotated[Path | None, typer.Option("-o", "--out", help="A CSV file.", show_default="the screen")] = None,
+    column: Columns = None,
     device: Device = None,
     cache: Cache = None,
     workers: Workers = None,
@@ -190,7 +209,8 @@ def predict(
     Example:  c3clust predict runs/photos tomorrow/ -o tomorrow.csv
     """
     estimator = methods.load_model(run, **({"device": device} if device else {}))
-    images = data.load(source, max_bad=max_bad, **estimator.wants(), **_reading(cache, workers, memory))
+    options = {**estimator.wants(), **_meant(None, column), **_reading(cache, workers, memory)}
+    images = data.load(source, max_bad=max_bad, **options)
     edited = edits.Edits.read(run, estimator.n_clusters)
     c = estimator.predict_proba(images)
     labels, _ = edited.apply(c.argmax(axis=1))
@@ -201,6 +221,11 @@ def predict(
     else:
         found.write(out)
     _list_skipped(images.skipped)
+
+
+def _meant(kind: str | None, columns: list[str] | None) -> dict[str, Any]:
+    """What a table is meant to be, as far as it was said: options for `data.load`."""
+    return ({"kind": kind} if kind else {}) | ({"columns": columns} if columns else {})
 
 
 def _reading(cache: Path | None, workers: int | None, memory: int | None) -> dict[str, Any]:
@@ -263,7 +288,10 @@ def export_(
 
     Example:  c3clust export runs/photos --to sorted/ --min-confidence 0.8
     """
-    place = source or RunRecord.read(run / "record.json").data.get("place", "")
+    of = RunRecord.read(run / "record.json").data
+    if of.get("kind") in ("text", "table"):
+        raise InputError(f"{run} is of {NOUNS[of['kind']]}, not images: its clusters are in {run / 'assignments.csv'}.")
+    place = source or of.get("place", "")
     names = Assignments.read(run).names
     files = runs.originals(place, names)
     if files is None:
@@ -371,8 +399,9 @@ def _summary(out: Path, record: RunRecord) -> None:
 
 def _where(out: Path, record: RunRecord) -> None:
     """What there is now, and where."""
+    noun = NOUNS[record.data.get("kind", "image")]
     out_console.print(
-        f"{record.data['n']:,} images in {record.n_clusters} clusters, {record.seconds:.0f} s", highlight=False
+        f"{record.data['n']:,} {noun} in {record.n_clusters} clusters, {record.seconds:.0f} s", highlight=False
     )
     out_console.print(f"Run folder: {out}", highlight=False)
     out_console.print(f"Report:     {out / 'report.html'}", highlight=False)

@@ -191,6 +191,7 @@ def write_report(
         images.classes,
         n_clusters=record.n_clusters,
         seed=record.seed,
+        columns=None if images.columns is None else [(column.name, column.levels) for column in images.columns],
     )
     view.write(folder)
     return report.write(folder, record, view)
@@ -205,6 +206,7 @@ def _describe(images: Images, fingerprint: str) -> dict[str, Any]:
     path = Path(images.place)
     return {
         "place": images.place if named or not path.exists() else str(path.resolve()),
+        "kind": images.kind,
         "n": len(images),
         "shape": [int(k) for k in images.x.shape[1:]],
         "policy": images.policy,

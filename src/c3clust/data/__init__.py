@@ -22,11 +22,23 @@ from c3clust.data.images import ArrayLike, Images
 from c3clust.data.places import Described, find, require, searched
 from c3clust.data.source import Claim, Known, Options
 from c3clust.data.stream import Stream
-from c3clust.data.table import from_frame, is_frame
+from c3clust.data.table import from_frame, has_gaps_or_words, is_frame
 from c3clust.data.texts import are_texts, from_texts
 from c3clust.errors import DataError, InputError, suggest
 
-__all__ = ["ArrayLike", "Described", "Images", "batches", "describe", "fingerprint", "load", "names"]
+__all__ = [
+    "ArrayLike",
+    "Described",
+    "Images",
+    "are_texts",
+    "batches",
+    "describe",
+    "fingerprint",
+    "has_gaps_or_words",
+    "is_frame",
+    "load",
+    "names",
+]
 
 KINDS = ("image", "text", "table")
 SUBSET = re.compile(r"(?P<name>.+)-(?P<thousands>[1-9][0-9]*)k")

@@ -25,7 +25,7 @@ from c3clust.data.source import Claim, Options
 from c3clust.data.texts import from_texts
 from c3clust.errors import DataError, InputError, suggest
 
-__all__ = ["claims", "from_frame", "is_frame", "read"]
+__all__ = ["claims", "from_frame", "has_gaps_or_words", "is_frame", "read"]
 
 NAMES = ("id", "name", "key", "index")
 WORDS = 3.0  # words in a cell, on average, from which on a column is text
@@ -46,6 +46,11 @@ def read(path: Path, options: Options, name: str | None = None) -> Images:
 def is_frame(value: Any) -> bool:
     """Whether a value from Python is a data frame."""
     return hasattr(value, "columns") and hasattr(value, "dtypes") and hasattr(value, "shape")
+
+
+def has_gaps_or_words(frame: Any) -> bool:
+    """Whether a data frame is more than a block of numbers: such a block is taken as vectors."""
+    return any((x := numbers(column)) is None or np.isnan(x).any() for column in cells.from_frame(frame).values())
 
 
 def from_frame(frame: Any, options: Options) -> Images:
@@ -136,8 +141,9 @@ def _text_column(found: Cells, rest: Sequence[str], place: str, options: Options
         return None
     wordy = [name for name in rest if numbers(found[name]) is None and words(found[name]) is not None]
     if options.kind == "text" or (options.columns and len(rest) == 1 and wordy):
-        if len(wordy) == 1 or (len(rest) == 1 and words(found[rest[0]]) is not None):
-            return (wordy or rest)[0]
+        clear = [name for name in wordy if _is_text(found[name])] if len(wordy) > 1 else wordy
+        if len(clear) == 1 or (len(rest) == 1 and words(found[rest[0]]) is not None):
+            return (clear or rest)[0]
         raise InputError(f"{place} has {len(wordy)} columns of words: name the one to cluster with --column NAME.")
     told_apart = [name for name in rest if not _counts(found[name])]
     if len(wordy) == 1 and told_apart == wordy:

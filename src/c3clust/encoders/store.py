@@ -101,7 +101,7 @@ def features(
     name that tells it from others, keeps them in a temporary folder. Of several processes, one computes.
     """
     named = policy is None or augment.spec(policy)["policy"] in augment.names()
-    encoder.check(images)
+    images = replace(encoder.taken(images), columns=None)
     if folder is None or not named:
         temporary = tempfile.TemporaryDirectory(prefix="c3clust-features-")
         return replace(

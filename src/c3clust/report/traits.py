@@ -108,16 +108,21 @@ def of_columns(
     x: np.ndarray, columns: Sequence[tuple[str, Sequence[str] | None]], labels: np.ndarray, n_clusters: int
 ) -> Traits | None:
     """Sums of the columns of a table; None if no column tells rows apart. x: [n, C], codes where there are levels."""
-    names, values, share = [], [], []
+    names: list[str] = []
+    values: list[np.ndarray] = []
+    share: list[bool] = []
     for j, (name, levels) in enumerate(columns):
         there = ~np.isnan(x[:, j])
         if levels is None:
-            names, values, share = [*names, name], [*values, x[:, j]], [*share, False]
+            names.append(name)
+            values.append(x[:, j])
+            share.append(False)
             continue
         sizes = np.bincount(x[there, j].astype(int), minlength=len(levels))
         for code in np.argsort(-sizes, kind="stable")[:LEVELS]:
-            names, share = [*names, f"{name} = {levels[code]}"], [*share, True]
+            names.append(f"{name} = {levels[code]}")
             values.append(np.where(there, x[:, j] == code, np.nan))
+            share.append(True)
     table = np.stack(values, axis=1) if values else np.zeros((len(x), 0))
     there = ~np.isnan(table)
     filled = np.where(there, table, 0.0)
