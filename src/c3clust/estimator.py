@@ -371,6 +371,8 @@ class EstimatorMixin(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
             return None, note
         encoder = encoders.load(asked).at(getattr(self, "image_size", None))
         encoder.check(images)
+        if getattr(self, "finetune", False) and encoder.kind != "image":
+            raise InputError(f"finetune=True trains encoders of pictures only, and {encoder} is one of {encoder.kind}s.")
         encoder.fit(images)
         return encoder, note
 

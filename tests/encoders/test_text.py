@@ -25,7 +25,7 @@ def test_features_are_of_length_one_and_do_not_depend_on_the_batch(bert, sentenc
 
 def test_against_transformers(bert, sentences):
     transformers = pytest.importorskip("transformers", reason="transformers is not installed")
-    tokens = encoders.load(f"bert:{bert}").tokens
+    tokens = encoders.load(f"bert:{bert}").reader.tokens
     theirs = transformers.BertModel.from_pretrained(bert).eval()
     rows = [tokens(sentence, 24) for sentence in sentences[:4]]
     with torch.no_grad():
@@ -89,6 +89,11 @@ def test_without_the_package_the_message_says_how_to_get_it(monkeypatch, sentenc
 def test_texts_are_needed(bert):
     with pytest.raises(InputError, match="takes texts"):
         CC(2, encoder=f"bert:{bert}").fit(data.load("digits"))
+
+
+def test_only_encoders_of_pictures_are_trained(bert, sentences):
+    with pytest.raises(InputError, match="small-bert is one of texts"):
+        CC(2, encoder=f"bert:{bert}", finetune=True).fit(sentences)
 
 
 @pytest.mark.parametrize(

