@@ -372,7 +372,9 @@ class EstimatorMixin(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
         encoder = encoders.load(asked).at(getattr(self, "image_size", None))
         encoder.check(images)
         if getattr(self, "finetune", False) and encoder.kind != "image":
-            raise InputError(f"finetune=True trains encoders of pictures only, and {encoder} is one of {encoder.kind}s.")
+            raise InputError(
+                f"finetune=True trains encoders of pictures only, and {encoder} is one of {encoder.kind}s."
+            )
         encoder.fit(images)
         return encoder, note
 

@@ -86,6 +86,29 @@ def test_without_the_package_the_message_says_how_to_get_it(monkeypatch, sentenc
         KMeans(2, encoder="minilm").fit(sentences)
 
 
+def test_from_a_file_to_a_report_and_back(c3clust, bert, sentences, tmp_path, monkeypatch):
+    """The small BERT stands in for the package."""
+    monkeypatch.setattr(text, "_package", lambda: bert)
+    (tmp_path / "t.txt").write_text("\n".join([*sentences[:50], "", *sentences[50:]]))
+    run, quick = tmp_path / "run", ("--set", "cc_epochs=2", "--set", "epochs=1", "--set", "views=2")
+    done = c3clust("fit", tmp_path / "t.txt", "-k", "2", "-o", run, *quick)
+    assert done.returncode == 0, done.stderr
+    assert "96 texts in 2 clusters" in done.stdout
+    record = json.loads((run / "record.json").read_text())
+    assert record["data"]["kind"] == "text"
+    assert record["encoder"]["name"] == "all-MiniLM-L6-v2"
+    assert record["encoder"]["augment"]["policy"] == "words"
+    assert any("1 empty text was left out" in note for note in record["notes"])
+    assert any("trained with labels" in note for note in record["notes"])
+    assert "the cat sits on the big old dog" in (run / "report.html").read_text()
+    done = c3clust("predict", run, tmp_path / "t.txt")
+    assert [line.split(",")[0] for line in done.stdout.splitlines()][50:53] == ["50", "52", "53"]
+    monkeypatch.setattr(text, "_package", lambda: None)
+    done = c3clust("predict", run, tmp_path / "t.txt")
+    assert done.returncode == 2
+    assert "encoder='minilm' is not installed. Install it with: pip install" in done.stderr
+
+
 def test_texts_are_needed(bert):
     with pytest.raises(InputError, match="takes texts"):
         CC(2, encoder=f"bert:{bert}").fit(data.load("digits"))
