@@ -137,7 +137,8 @@ class Training:
 
     def _restore_adam(self, saved: Mapping[str, Tensor]) -> None:
         """Adam's moments, each in the memory layout of its parameter, as they were."""
-        for i, parameter in enumerate(self.optimiser.param_groups[0]["params"]):
+        parameters = [parameter for group in self.optimiser.param_groups for parameter in group["params"]]
+        for i, parameter in enumerate(parameters):
             if f"{i}.step" in saved:
                 moments = {
                     name: torch.empty_like(parameter).copy_(saved[f"{i}.{name}"]) for name in ("exp_avg", "exp_avg_sq")

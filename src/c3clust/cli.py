@@ -16,7 +16,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from c3clust import __version__, bench, data, dist, methods, metrics, paper, recipes, report, runs
+from c3clust import __version__, bench, data, dist, encoders, methods, metrics, paper, recipes, report, runs
 from c3clust.assignments import Assignments, read_labels
 from c3clust.bench import plan, table
 from c3clust.errors import C3ClustError, InputError, RunError, suggest
@@ -29,6 +29,7 @@ __all__ = ["main"]
 app = typer.Typer(
     help="Cluster images without labels.", no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich"
 )
+NOUNS = {"image": "images", "vector": "samples", "text": "texts", "table": "rows"}
 SHOWN = 20  # unreadable files that are named on the screen
 out_console, err_console = Console(), Console(stderr=True)
 
@@ -39,6 +40,14 @@ Run = Annotated[Path, typer.Argument(help="The folder of a finished run.", show_
 Seed = Annotated[int, typer.Option("--seed", help="Same seed, same clusters.", min=0)]
 Device = Annotated[str | None, typer.Option("--device", help="auto, cpu, cuda, cuda:1, mps.", show_default="auto")]
 MaxBad = Annotated[float, typer.Option("--max-bad", help="Share of unreadable files that stops the run.")]
+
+Kind = Annotated[
+    str | None, typer.Option("--kind", help="What a table holds: image, text or table.", show_default="by its cells")
+]
+Columns = Annotated[
+    list[str] | None,
+    typer.Option("--column", help="A column to cluster; one of words as texts. Repeatable.", show_default="all"),
+]
 
 ImageSize = Annotated[int | None, typer.Option("--image-size", help="Side in pixels.", show_default="from the images")]
 Cache = Annotated[Path | None, typer.Option("--cache", help="A folder that keeps decoded images for the next time.")]
@@ -55,7 +64,9 @@ Memory = Annotated[
 
 @app.command()
 def fit(
-    source: Annotated[str | None, typer.Argument(help="A folder, archive, array file, or data set by name.")] = None,
+    source: Annotated[
+        str | None, typer.Argument(help="A folder, archive, array, .txt or table file, or data set by name.")
+    ] = None,
     clusters: Clusters = None,
     *,
     out: Annotated[Path, typer.Option("-o", "--out", help="The folder of the new run.")],
@@ -68,6 +79,12 @@ def fit(
     labels: Annotated[
         str | None, typer.Option("--labels", help="'folders': sub-folders are classes, for scores.")
     ] = None,
+    encoder: Annotated[
+        str | None, typer.Option("--encoder", help="See: c3clust list encoders.", show_default="by the images")
+    ] = None,
+    finetune: Annotated[bool, typer.Option("--finetune", help="Train the encoder too.")] = False,
+    kind: Kind = None,
+    column: Columns = None,
     device: Device = None,
     image_size: ImageSize = None,
     cache: Cache = None,
@@ -90,20 +107,26 @@ def fit(
       c3clust fit digits -k 10 -o runs/digits --seed 1 --set zeta=0.7
 
       c3clust fit --recipe c3-cifar10 -o runs/cifar10
+
+      c3clust fit reviews.csv --column text -k 12 -o runs/reviews
     """
     chosen = recipes.load(recipe) if recipe else {}
     source, method = source or chosen.get("data"), method or chosen.get("method", "c3")
     clusters = clusters or chosen.get("n_clusters")
     if source is None:
-        raise InputError("No source was given: name a folder of images, or a data set (see: c3clust list data).")
+        raise InputError(
+            "No source was given: name a folder of images, a file, or a data set (see: c3clust list data)."
+        )
     if clusters is None:
         raise InputError("The number of clusters was not given: say how many with -k.")
     base = chosen.get("params", {}) if chosen.get("method") == method else {}
-    params = {**parse_settings(method, settings or [], base), "n_clusters": clusters}
+    asked_for = ({"encoder": encoder} if encoder else {}) | ({"finetune": True} if finetune else {})
+    params = {**parse_settings(method, settings or [], base | asked_for), "n_clusters": clusters}
     if device:
         params["device"] = device
     if not guard and "guard" in methods.parameters(method):
         params["guard"] = False
+    params |= {name: _absolute(params[name]) for name in ("start", "encoder") if isinstance(params.get(name), str)}
     dist.join()
     verbose = not (quiet or as_json) and dist.rank() == 0
     if "verbose" in methods.parameters(method):
@@ -114,8 +137,10 @@ def fit(
         params["image_size"] = image_size
     options = {
         "labels": labels,
-        "image_size": image_size or params.get("image_size"),
         "max_bad": max_bad,
+        **methods.load(method)(**params).asks(),
+        **({"image_size": image_size} if image_size else {}),
+        **_meant(kind, column),
         **_reading(cache, workers, memory),
     }
     images = data.load(source, **options)
@@ -124,7 +149,7 @@ def fit(
     asked = {"source": _absolute(source), "options": options, "checkpoint_minutes": checkpoint_minutes}
     command = shlex.join(["c3clust", *sys.argv[1:]])
     with _interruptible(out):
-        _, record = runs.fit(images, out, method, _absolute_start(params), seed, command, **asked)
+        _, record = runs.fit(images, out, method, params, seed, command, **asked)
     _finished(out, record, verbose, as_json)
 
 
@@ -169,16 +194,12 @@ def _absolute(place: str) -> str:
     return str(Path(place).absolute()) if place not in data.names() and Path(place).exists() else place
 
 
-def _absolute_start(params: dict[str, Any]) -> dict[str, Any]:
-    start = params.get("start")
-    return {**params, "start": _absolute(start)} if isinstance(start, str) else params
-
-
 @app.command()
 def predict(
     run: Run,
-    source: Annotated[str, typer.Argument(help="A folder, archive, array file, or data set by name.")],
+    source: Annotated[str, typer.Argument(help="A folder, archive, array, .txt or table file, or data set by name.")],
     out: Annotated[Path | None, typer.Option("-o", "--out", help="A CSV file.", show_default="the screen")] = None,
+    column: Columns = None,
     device: Device = None,
     cache: Cache = None,
     workers: Workers = None,
@@ -190,7 +211,8 @@ def predict(
     Example:  c3clust predict runs/photos tomorrow/ -o tomorrow.csv
     """
     estimator = methods.load_model(run, **({"device": device} if device else {}))
-    images = data.load(source, max_bad=max_bad, **estimator.wants(), **_reading(cache, workers, memory))
+    options = {**estimator.wants(), **_meant(None, column), **_reading(cache, workers, memory)}
+    images = data.load(source, max_bad=max_bad, **options)
     edited = edits.Edits.read(run, estimator.n_clusters)
     c = estimator.predict_proba(images)
     labels, _ = edited.apply(c.argmax(axis=1))
@@ -201,6 +223,11 @@ def predict(
     else:
         found.write(out)
     _list_skipped(images.skipped)
+
+
+def _meant(kind: str | None, columns: list[str] | None) -> dict[str, Any]:
+    """What a table is meant to be, as far as it was said: options for `data.load`."""
+    return ({"kind": kind} if kind else {}) | ({"columns": columns} if columns else {})
 
 
 def _reading(cache: Path | None, workers: int | None, memory: int | None) -> dict[str, Any]:
@@ -263,7 +290,10 @@ def export_(
 
     Example:  c3clust export runs/photos --to sorted/ --min-confidence 0.8
     """
-    place = source or RunRecord.read(run / "record.json").data.get("place", "")
+    of = RunRecord.read(run / "record.json").data
+    if of.get("kind") in ("text", "table"):
+        raise InputError(f"{run} is of {NOUNS[of['kind']]}, not images: its clusters are in {run / 'assignments.csv'}.")
+    place = source or of.get("place", "")
     names = Assignments.read(run).names
     files = runs.originals(place, names)
     if files is None:
@@ -437,8 +467,8 @@ def _tell(result: bench.Result) -> None:
 
 
 @app.command("list")
-def list_(what: Annotated[str, typer.Argument(help="methods, data, recipes or experiments")]) -> None:
-    """Say which methods, data sets, recipes or experiments there are.
+def list_(what: Annotated[str, typer.Argument(help="methods, data, encoders, recipes or experiments")]) -> None:
+    """Say which methods, data sets, encoders, recipes or experiments there are.
 
     Example:  c3clust list data
     """
@@ -446,6 +476,7 @@ def list_(what: Annotated[str, typer.Argument(help="methods, data, recipes or ex
         "methods": _list_methods,
         "data": _list_data,
         "recipes": _list_recipes,
+        "encoders": _list_encoders,
         "experiments": _list_experiments,
     }
     if what not in listings:
@@ -492,8 +523,9 @@ def _summary(out: Path, record: RunRecord) -> None:
 
 def _where(out: Path, record: RunRecord) -> None:
     """What there is now, and where."""
+    noun = NOUNS[record.data.get("kind", "image")]
     out_console.print(
-        f"{record.data['n']:,} images in {record.n_clusters} clusters, {record.seconds:.0f} s", highlight=False
+        f"{record.data['n']:,} {noun} in {record.n_clusters} clusters, {record.seconds:.0f} s", highlight=False
     )
     out_console.print(f"Run folder: {out}", highlight=False)
     out_console.print(f"Report:     {out / 'report.html'}", highlight=False)
@@ -509,6 +541,11 @@ def _scores_table(rows: list[tuple[str, dict[str, float]]]) -> None:
 def _list_methods() -> None:
     for name in methods.names():
         out_console.print(f"{name:12} {methods.title(name)}", markup=False, highlight=False)
+
+
+def _list_encoders() -> None:
+    for example in encoders.examples():
+        out_console.print(example, markup=False, highlight=False)
 
 
 def _list_recipes() -> None:

@@ -15,7 +15,7 @@ import torch
 import torch.distributed as td
 from torch import Tensor, nn
 
-__all__ = ["agree", "average_buffers", "gather", "join", "leave", "rank", "sum_gradients", "world_size"]
+__all__ = ["agree", "average_buffers", "gather", "join", "leave", "rank", "sum_gradients", "wait", "world_size"]
 
 
 def join() -> bool:
@@ -46,6 +46,12 @@ def rank() -> int:
 def world_size() -> int:
     """How many processes train together."""
     return td.get_world_size() if _joined() else 1
+
+
+def wait() -> None:
+    """Go on when all processes have come here."""
+    if world_size() > 1:
+        td.barrier()
 
 
 class _Gather(torch.autograd.Function):

@@ -5,12 +5,16 @@ network maps prepared samples to (z, c). From these the mixin makes `fit`, `pred
 `save` and the way back. A saved model is two files: model.safetensors (tensors) and model.json (everything else,
 with the hash of the first). Loading executes nothing and builds the network on the meta device first, so a file
 can neither run code nor ask for more memory than it brings.
+
+A method with the parameter `encoder` may be given samples that an encoder (encoders/) turns into features first. The
+encoder itself is not saved, but named: loading needs it installed, and refuses another one than was used.
 """
 
 import hashlib
 import inspect
 import json
 import logging
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -27,11 +31,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor, nn
 
-from c3clust import augment, checks, data
+from c3clust import augment, checks, data, encoders
 from c3clust.checkpoint import Checkpoints
 from c3clust.data.batches import batches
 from c3clust.data.images import ArrayLike, Images
-from c3clust.errors import InputError, RunError
+from c3clust.errors import InputError, MissingExtraError, RunError
 from c3clust.files import write_atomically
 from c3clust.guard import Guard
 from c3clust.request import Request, taken_up
@@ -40,6 +44,7 @@ from c3clust.trainer import Objective, Stage, embed, train
 __all__ = ["Bench", "EstimatorMixin", "find_device", "read_model", "restore", "standard_scaling"]
 
 FORMAT = 1
+FEATURES = "c3clust-features"  # beside the run folders: what encoders made, for the next run
 LARGEST = 1e15  # a value whose square, summed over a million features, is still finite in float32
 log = logging.getLogger(__name__)
 Network = TypeVar("Network", bound=nn.Module)
@@ -50,7 +55,7 @@ class Bench:
     """What a method trains with: the samples, how views are made, the randomness; and what has been trained so far."""
 
     images: Images
-    x: ArrayLike  # theirs, scaled if they are vectors
+    x: ArrayLike  # theirs or their features, scaled if they are vectors
     shape: tuple[int, ...]  # of one sample, as the network sees it
     policy: augment.Policy
     seed: int
@@ -61,6 +66,7 @@ class Bench:
     stages: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # sentences for the owner of the run
     checkpoints: Checkpoints | None = None
+    encoded: Images | None = None  # the images as features, where an encoder made some
 
     def __post_init__(self) -> None:
         self.generator = torch.Generator().manual_seed(self.seed)
@@ -189,7 +195,8 @@ class EstimatorMixin(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
     # What a user calls.
 
     def fit(self, X: Any, y: Any = None, run_dir: str | Path | None = None, checkpoint_minutes: float = 10.0) -> Any:
-        """Cluster X: images [n, C, H, W], [n, H, W] or [n, H, W, C], vectors [n, F], a path or Images. y is ignored.
+        """Cluster X: images [n, C, H, W], [n, H, W] or [n, H, W, C], vectors [n, F], texts, a data frame, a path or
+        Images. y is ignored.
 
         With `run_dir`, training leaves a checkpoint in that folder each epoch, and after so many minutes. If it is
         killed, the same call goes on from the last one and ends with the same network, bit for bit on the CPU. Once
@@ -234,6 +241,9 @@ class EstimatorMixin(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
         state = {name: t.detach().cpu().contiguous() for name, t in self.network_.state_dict().items()}
         if self._scale is not None:
             state |= {"scale.centre": self._scale[0], "scale.spread": self._scale[1]}
+        encoder = getattr(self, "encoder_", None)
+        if encoder is not None:
+            state |= {f"encoder.{name}": t.detach().cpu().contiguous() for name, t in encoder.tensors().items()}
         weights = tensors_to_bytes(state)
         meta = {
             "format": FORMAT,
@@ -241,6 +251,7 @@ class EstimatorMixin(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
             "params": self.plain_params(),
             "input_shape": list(self.input_shape_),
             "policy": self.policy_,
+            "encoder": None if encoder is None else encoders.saved(encoder),
             "sha256": hashlib.sha256(weights).hexdigest(),
         }
         write_atomically(folder / "model.safetensors", weights)
@@ -263,18 +274,22 @@ class EstimatorMixin(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
         checks.whole("n_clusters", self.n_clusters, why="it is the number of clusters. Give at least 1.")
         self._check_params()
         images = self._read(X, reset=True)
-        self._scale = self._scaling(images.x) if len(images.x.shape) == 2 and self.standardises else None
-        self.input_shape_ = self._shape(images)
         if len(images) < max(self.n_clusters, 2):
             raise InputError(
                 f"n_clusters={self.n_clusters} clusters cannot be made of n_samples={len(images)} "
                 f"{'sample' if len(images) == 1 else 'samples'}: give at least 2 samples, "
                 "and as many as there are clusters."
             )
-        return self._bench(images)
+        bench = self._bench(images)
+        self.encoder_, note = self._chosen_encoder(images)
+        bench.notes += [note] if note else []
+        if self.encoder_ is None or getattr(self, "finetune", False):
+            self._lay_out(bench, images)
+        return bench
 
     def train(self, bench: Bench) -> Any:
         """Train what `prepare` laid out, and set the learned attributes."""
+        self.encoder_note_ = None if self.encoder_ is None else self._use_encoder(bench, self.encoder_)
         with torch.random.fork_rng(devices=[bench.device] if bench.device.type == "cuda" else []):
             torch.manual_seed(bench.seed)
             self.network_ = self._fit(bench).eval()
@@ -304,15 +319,27 @@ class EstimatorMixin(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
     def _read(self, X: Any, reset: bool) -> Images:
         """X as Images, checked; vectors by scikit-learn's own rules."""
         if isinstance(X, str | Path):
-            asked = {"image_size": getattr(self, "image_size", None)}
-            return data.load(X, **(asked if reset else self.wants()))
+            return data.load(X, **(self.asks() if reset else self.wants()))
         if isinstance(X, Images) or (isinstance(X, np.ndarray | Tensor) and X.ndim > 2):
             return data.load(X)
+        if data.are_texts(X) or (data.is_frame(X) and (data.has_gaps_or_words(X) or (not reset and self._takes_rows))):
+            return data.load(X, **({} if reset else self.wants()))
         X = X.detach().cpu().numpy() if isinstance(X, Tensor) else X
         return data.load(validate_data(self, X, reset=reset, dtype=[np.float64, np.float32]))
 
-    def wants(self) -> dict[str, int]:
-        """How files are to be decoded for this fitted model: options for `data.load`."""
+    @property
+    def _takes_rows(self) -> bool:
+        """Whether this fitted model was trained on a table."""
+        return self._frozen_encoder is not None and self._frozen_encoder.kind == "table"
+
+    def asks(self) -> dict[str, Any]:
+        """How files are to be read for `fit`: options for `data.load`."""
+        return {"image_size": getattr(self, "image_size", None), **encoders.reading(self._asked_encoder())}
+
+    def wants(self) -> dict[str, Any]:
+        """How files are to be read for this fitted model: options for `data.load`."""
+        if self._frozen_encoder is not None:
+            return self._frozen_encoder.reading()
         if len(self.input_shape_) == 1:
             return {}
         return {"image_size": max(self.input_shape_[-2:]), "channels": self.input_shape_[0]}
@@ -325,6 +352,66 @@ class EstimatorMixin(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
             return (shape[0], side, side)
         return shape
 
+    # The encoder: which one, and its features.
+
+    def _asked_encoder(self) -> Any:
+        """The parameter `encoder`; "auto" gives way to a backbone that was chosen."""
+        asked = getattr(self, "encoder", None)
+        return None if asked == "auto" and getattr(self, "backbone", "auto") != "auto" else asked
+
+    def _chosen_encoder(self, images: Images) -> tuple[encoders.Encoder | None, str | None]:
+        """The encoder for these samples, if one is asked for; and perhaps a note about one that would help."""
+        asked, note = self._asked_encoder(), None
+        needed = images.kind in ("text", "table") and asked in (None, "none")
+        if needed or (isinstance(asked, str) and asked == "auto"):
+            asked, note = encoders.auto(images)
+        if asked is None and images.kind == "text":
+            raise MissingExtraError(note)
+        if asked is None or asked == "none":
+            return None, note
+        encoder = encoders.load(asked).at(getattr(self, "image_size", None))
+        encoder.check(images)
+        if getattr(self, "finetune", False) and encoder.kind != "image":
+            raise InputError(
+                f"finetune=True trains encoders of pictures only, and {encoder} is one of {encoder.kind}s."
+            )
+        encoder.fit(images)
+        return encoder, note
+
+    @property
+    def _frozen_encoder(self) -> encoders.Encoder | None:
+        """The encoder whose features the network takes; one that is trained with it is a part of it."""
+        return None if getattr(self, "finetune", False) else getattr(self, "encoder_", None)
+
+    def _use_encoder(self, bench: Bench, encoder: encoders.Encoder) -> dict[str, Any]:
+        """Take the encoder's features, if it is used as it is; what the record says of it."""
+        encoder.to(bench.device)
+        started, note = time.perf_counter(), {**encoder.describe(), "finetuned": self._frozen_encoder is None}
+        if self._frozen_encoder is not None:
+            own = encoder.on_features(bench.policy)
+            views = getattr(self, "views", 4 if hasattr(self, "augment") else 0) if own is None else 0
+            folder = bench.checkpoints.folder.parent.parent / FEATURES if bench.checkpoints else None
+            bench.encoded = encoders.features(
+                encoder, bench.images, bench.policy, views, folder=folder, verbose=bench.verbose
+            )
+            note |= {"views": views, "augment": augment.spec(own or bench.policy), "features": encoder.width}
+            bench.policy = own or augment.policy("none" if views else "vector")
+            bench.notes += encoder.notes
+            self._lay_out(bench, bench.encoded)
+        if note["labels"] == "yes":
+            bench.notes.append(
+                f"The encoder {note['name']} was trained with labels ({note['trained_on']}): on data like those, "
+                "these clusters and scores are not unsupervised."
+            )
+        return note | {"seconds": time.perf_counter() - started}
+
+    def _lay_out(self, bench: Bench, images: Images) -> None:
+        """What the network is to see: these samples, scaled if they are vectors."""
+        scaled = len(images.x.shape) != 2 or (self.encoder_ is not None and self.encoder_.scaled)
+        self._scale = self._scaling(images.x) if self.standardises and not scaled else None
+        self.input_shape_ = bench.shape = self._shape(images)
+        bench.x = _Scaled(images.x, self._scale) if self._scale is not None else images.x
+
     def _bench(self, images: Images) -> Bench:
         seed = self.random_state
         if not isinstance(seed, int | np.integer):
@@ -334,13 +421,17 @@ class EstimatorMixin(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
             chosen = images.policy
         policy = augment.policy(chosen)
         device = find_device(getattr(self, "device", "cpu"))
-        x = _Scaled(images.x, self._scale) if self._scale is not None else images.x
         verbose, compile = getattr(self, "verbose", False), getattr(self, "compile", False)
-        return Bench(images, x, self.input_shape_, policy, int(seed), device, verbose, compile)
+        return Bench(images, images.x, tuple(images.x.shape[1:]), policy, int(seed), device, verbose, compile)
 
     def _embed(self, X: Any) -> Any:
         check_is_fitted(self)
-        x = self._fitting(self._read(X, reset=False)).x
+        images, encoder = self._read(X, reset=False), self._frozen_encoder
+        x = images.x
+        if encoder is not None and images.kind != "vector":  # else they are features already
+            x = encoders.Encoded(encoder.taken(images).x, encoder.to(self.device_))
+        else:
+            self._fitting(images)
         return embed(self.network_, _Scaled(x, self._scale) if self._scale is not None else x, self.input_shape_[-2:])
 
     def _fitting(self, images: Images) -> Images:
@@ -372,6 +463,11 @@ class _Scaled:
 
     def __len__(self) -> int:
         return len(self.x)
+
+    @property
+    def views(self) -> ArrayLike:
+        """What pairs are drawn from: the stored views where there are some, else the samples."""
+        return _Scaled(self.x.views, self.scale) if hasattr(self.x, "views") else self
 
     def __getitem__(self, index: Any) -> np.ndarray:
         centre, spread = (t.numpy() for t in self.scale)
@@ -455,12 +551,13 @@ def restore(
 ) -> Any:
     """A fitted estimator of class `cls` from what `read_model` gave; `given` holds parameters that are not plain."""
     params = {name: value for name, value in meta["params"].items() if not _is_object(value)}
-    missing = [n for n, v in meta["params"].items() if _is_object(v) and n not in given and n == "backbone"]
-    if missing:
-        raise RunError(
-            f"{folder} was trained with a backbone of your own ({meta['params']['backbone']['object']}), "
-            "which is not in the file: give it again as load(..., backbone=module)."
-        )
+    for name in ("backbone", "encoder"):
+        own = meta["params"].get(name)
+        if _is_object(own) and name not in given:
+            raise RunError(
+                f"{folder} was trained with a module of your own as {name} ({own['object']}), "
+                f"which is not in the file: give it again as load(..., {name}=module)."
+            )
     known = inspect.signature(cls).parameters
     for name in params:
         if name not in known:
@@ -473,6 +570,9 @@ def restore(
         estimator.policy_ = (
             augment.spec(augment.policy(meta["policy"])) if "policy" in meta["policy"] else meta["policy"]
         )
+        named = [name for name in state if name.startswith("encoder.")]
+        tensors = {name.removeprefix("encoder."): state.pop(name) for name in named}
+        estimator.encoder_ = encoders.restored(meta.get("encoder"), tensors, given.get("encoder"))
         scale = (state.pop("scale.centre", None), state.pop("scale.spread", None))
         estimator._scale = scale if scale[0] is not None and scale[1] is not None else None
         with torch.device("meta"):

@@ -1,6 +1,6 @@
 """The progress bar: stage, epoch, loss, images a second, time left. Silent unless asked for and seen by someone."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
@@ -9,7 +9,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from c3clust import dist
 
-__all__ = ["Bar", "bar"]
+__all__ = ["Bar", "bar", "counter"]
 
 
 class Bar(Protocol):
@@ -52,7 +52,7 @@ class _Whole(MofNCompleteColumn):
 def bar(name: str, epochs: int, steps: int, verbose: bool, done: int = 0) -> Iterator[Bar]:
     """A bar for one stage on standard error, shown on a terminal only and by the first process only."""
     console = Console(stderr=True)
-    if not verbose or not console.is_terminal or dist.rank() > 0:
+    if not _seen(console, verbose):
         yield _Silent()
         return
     columns = (
@@ -61,3 +61,19 @@ def bar(name: str, epochs: int, steps: int, verbose: bool, done: int = 0) -> Ite
     )  # fmt: skip
     with Progress(*columns, console=console) as progress:
         yield _Rich(progress, name, epochs, steps, done)
+
+
+@contextmanager
+def counter(name: str, total: int, verbose: bool) -> Iterator[Callable[[int], None]]:
+    """A bar for work that is counted: call what it gives with the number of things done since the last call."""
+    console = Console(stderr=True)
+    if not _seen(console, verbose):
+        yield lambda done: None
+        return
+    with Progress(console=console) as progress:
+        task = progress.add_task(name.upper(), total=total)
+        yield lambda done: progress.advance(task, done)
+
+
+def _seen(console: Console, verbose: bool) -> bool:
+    return verbose and console.is_terminal and dist.rank() == 0

@@ -3,13 +3,17 @@
 The record is plain data: numbers, strings, lists and dicts. It holds no array of the size of the data set.
 Layout of the fields that other layers read:
 
-    data     {"place", "n", "shape", "fingerprint", "policy", "classes" (or null), "skipped": [[name, reason], ...]}
+    data     {"place", "kind": "image" | "vector" | "text" | "table", "n", "shape", "fingerprint", "policy",
+              "classes" (or null), "skipped": [[name, reason], ...]}
     stages   one dict a training stage, in order:
              {"name": "cc" | "c3" | ..., "epochs": int, "seconds": float,
               "curves": {"loss": [float a epoch], "instance_loss": [...], "positives_per_view": [...],
                          "cluster_sizes": [[int, M of them], ...], "assignment_entropy": [...],
                          "labels_changed": [...], "learning_rate": [...]}}
              A curve that a stage does not have is absent; every curve of a stage has one entry an epoch.
+    encoder  of a run that started from one: {"name", "what", "weights", "licence", "labels": "yes" | "no" | "unknown",
+             "trained_on", "views", "features", "finetuned", "seconds", ...}; else null. Runs whose encoder was trained
+             with labels do not belong in one table with others.
     scores   {"acc", "nmi", "ari"} of the final labels, where true labels are known; else null
     notes    what the run wants its owner to know, one sentence each
 """
@@ -52,6 +56,7 @@ class RunRecord:
     data: dict[str, Any]
     stages: list[dict[str, Any]] = field(default_factory=list)
     seconds: float = 0.0
+    encoder: dict[str, Any] | None = None
     scores: dict[str, float] | None = None
     notes: list[str] = field(default_factory=list)
     versions: dict[str, str] = field(default_factory=versions)

@@ -119,6 +119,7 @@ def _run(
             seed=request.seed,
             data=_describe(bench.images, request.data["fingerprint"]),
             stages=estimator.stages_,
+            encoder=estimator.encoder_note_,
             seconds=time.perf_counter() - started,
             notes=[
                 *bench.images.notes,
@@ -141,7 +142,7 @@ def _run(
                 ) from None
             checkpoints.remove()
             if page:
-                write_report(folder, estimator, bench.images, record)
+                write_report(folder, estimator, bench.images, record, bench.encoded)
     return estimator, record
 
 
@@ -205,11 +206,13 @@ def originals(place: str, names: Sequence[str]) -> list[Path] | None:
     return files if all(file.is_relative_to(folder) and file.is_file() for file in files) else None
 
 
-def write_report(folder: Path, estimator: Any, images: Images, record: RunRecord) -> Path:
-    """Write view.npz and report.html."""
+def write_report(
+    folder: Path, estimator: Any, images: Images, record: RunRecord, encoded: Images | None = None
+) -> Path:
+    """Write view.npz and report.html. `encoded`: the images as features, where these are at hand."""
     view = report.build(
         images.x,
-        estimator.transform(images),
+        estimator.transform(encoded or images),
         estimator.labels_,
         estimator.confidence_,
         images.names,
@@ -217,6 +220,7 @@ def write_report(folder: Path, estimator: Any, images: Images, record: RunRecord
         images.classes,
         n_clusters=record.n_clusters,
         seed=record.seed,
+        columns=None if images.columns is None else [(column.name, column.levels) for column in images.columns],
     )
     view.write(folder)
     return report.write(folder, record, view)
@@ -231,6 +235,7 @@ def _describe(images: Images, fingerprint: str) -> dict[str, Any]:
     path = Path(images.place)
     return {
         "place": images.place if named or not path.exists() else str(path.resolve()),
+        "kind": images.kind,
         "n": len(images),
         "shape": [int(k) for k in images.x.shape[1:]],
         "policy": images.policy,

@@ -77,11 +77,12 @@ def train(
 ) -> Curves:
     """Train `network` in place for one stage, the run's `number`th, and return its curves, one entry an epoch.
 
-    With checkpoints, it goes on where the newest one stands. A guard may end it early and take the network back.
+    Where x has stored views (x.views), pairs are drawn from these. With checkpoints, it goes on where the newest one
+    stands. A guard may end it early and take the network back.
     """
     device = next(network.parameters()).device
-    optimiser = torch.optim.Adam(network.parameters(), lr=stage.lr, fused=device.type in ("cpu", "cuda"))
-    batch = min(stage.batch_size, len(x))
+    optimiser = torch.optim.Adam(_groups(network), lr=stage.lr, fused=device.type in ("cpu", "cuda"))
+    batch, seen = min(stage.batch_size, len(x)), getattr(x, "views", x)
     steps = len(x) // batch  # the last short batch is dropped
     now = Training(network, optimiser, objective, generator, guard)
     if checkpoints is None or not checkpoints.restore(number, now):
@@ -98,10 +99,10 @@ def train(
                 now.sums = {}
             network.train()
             shares = _shares(now.order.numpy())
-            for step, x_batch in enumerate(_tensors(x, shares[now.step :], device), now.step):
+            for step, x_batch in enumerate(_tensors(seen, shares[now.step :], device), now.step):
                 lr = stage.learning_rate((epoch * steps + step) / (stage.epochs * steps))
                 for group in optimiser.param_groups:
-                    group["lr"] = lr
+                    group["lr"] = lr * group["rate"]
                 x_a, x_b = augment.views(policy, x_batch, size, generator)
                 terms = objective(network, _layout(x_a), _layout(x_b))
                 optimiser.zero_grad(set_to_none=True)
@@ -173,6 +174,15 @@ def encode_views(
         x_a, x_b = augment.views(policy, x_batch, size, generator)
         pairs.append((network.encode(_layout(x_a)), network.encode(_layout(x_b))))
     return torch.cat([h_a for h_a, _ in pairs]), torch.cat([h_b for _, h_b in pairs])
+
+
+def _groups(network: nn.Module) -> list[dict[str, Any]]:
+    """All parameters; those below a module with a `rate` learn at that share of the learning rate."""
+    slow: dict[int, Any] = {id(p): m.rate for m in network.modules() if hasattr(m, "rate") for p in m.parameters()}
+    groups: dict[float, list[nn.Parameter]] = {}
+    for parameter in network.parameters():
+        groups.setdefault(float(slow.get(id(parameter), 1.0)), []).append(parameter)
+    return [{"params": parameters, "rate": rate} for rate, parameters in groups.items()]
 
 
 def _finite(curves: Curves) -> Curves:

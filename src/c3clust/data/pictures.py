@@ -1,7 +1,7 @@
 """Many encoded images -> Images: the one way of folders, archives, tables and the photographic data sets.
 
-Working size S: `image_size` if given; else the longest side found among the files, at most 64. Every picture is
-squashed to S × S. Channels: 1 if every picture is grey (its three channels equal everywhere), else 3.
+Working size S: `image_size` if given; else the longest side found among the files, at most `largest` (64). Every
+picture is squashed to S × S. Channels: 1 if every picture is grey (its three channels equal everywhere), else 3.
 
 What fits in the memory bound (counted at three channels) is decoded once, in worker processes, to one uint8 array.
 What does not is decoded once to find the unreadable files, so that indices stay stable, and then again whenever it
@@ -12,6 +12,7 @@ import os
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -90,17 +91,18 @@ def available_memory() -> int:
 
 
 def _working_size(encoded: Encoded, options: Options) -> int:
-    """S, see the top of this file. Stops measuring at the first side that reaches 64."""
+    """S, see the top of this file. Stops measuring at the first side that reaches the bound."""
     if options.image_size is not None:
         return options.image_size
-    longest = _longest(encoded.spans[:FIRST])
-    if longest < DEFAULT_SIZE and len(encoded.spans) > FIRST:
-        longest = max(map_chunks(_longest, encoded.spans, options.workers))
-    return min(longest, DEFAULT_SIZE) or DEFAULT_SIZE
+    bound = options.largest or DEFAULT_SIZE
+    longest = _longest(encoded.spans[:FIRST], bound)
+    if longest < bound and len(encoded.spans) > FIRST:
+        longest = max(map_chunks(partial(_longest, bound=bound), encoded.spans, options.workers))
+    return min(longest, bound) or bound
 
 
-def _longest(spans: Sequence[Span]) -> int:
-    """The longest side among these files, 0 if none can be read."""
+def _longest(spans: Sequence[Span], bound: int) -> int:
+    """The longest side among these files, or the first that reaches the bound; 0 if none can be read."""
     longest = 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -109,7 +111,7 @@ def _longest(spans: Sequence[Span]) -> int:
                 longest = max(longest, longest_side(read_span(span)))
             except Unreadable:
                 continue
-            if longest >= DEFAULT_SIZE:
+            if longest >= bound:
                 break
     return longest
 

@@ -59,6 +59,9 @@ class Options:
     memory: int | None = None
     workers: int | None = None
     cache: Path | None = None
+    largest: int | None = None
+    kind: str | None = None
+    columns: tuple[str, ...] = ()
 
 
 class Source(Protocol):

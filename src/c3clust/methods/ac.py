@@ -32,6 +32,8 @@ class AC(EstimatorMixin, BaseEstimator):
     Parameters
     ----------
     n_clusters : int, default=10
+    encoder : str, torch.nn.Module or None, default=None
+        A pretrained encoder, whose features take the place of the images: as in :class:`CC`.
     image_size : int, default=None
         Side in pixels at which images are clustered; None keeps their own.
     linkage : {"ward", "average", "complete", "single"}, default="ward"
@@ -69,12 +71,14 @@ class AC(EstimatorMixin, BaseEstimator):
         self,
         n_clusters: int = 10,
         *,
+        encoder: Any = None,
         image_size: int | None = None,
         linkage: str = "ward",
         n_neighbors: int | str | None = "auto",
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
+        self.encoder = encoder
         self.image_size = image_size
         self.linkage = linkage
         self.n_neighbors = n_neighbors

@@ -24,6 +24,7 @@ from torch import Tensor, nn
 from c3clust import checks, dist, onepass
 from c3clust.assign import spherical_kmeans
 from c3clust.data.images import ArrayLike, Images
+from c3clust.encoders import Encoder
 from c3clust.errors import InputError
 from c3clust.estimator import Bench, EstimatorMixin, read_model, restore, standard_scaling
 from c3clust.guard import Guard, effective_clusters
@@ -145,8 +146,8 @@ class C3(EstimatorMixin, BaseEstimator):
         give back the network of its last healthy epoch. `stages_` says why.
     start : CC, C3, path or None, default=None
         Where stage 2 starts: a fitted estimator, or the folder of a saved one. None trains CC first.
-    backbone, stem, image_size, augment, projection_dim, tau_i, tau_c
-        As in :class:`CC`; of a given `start`, its own network and size of images are taken.
+    encoder, views, finetune, backbone, stem, image_size, augment, projection_dim, tau_i, tau_c
+        As in :class:`CC`; of a given `start`, its own network, encoder and size of images are taken.
     cc_epochs, cc_batch_size, cc_lr, cc_schedule, cc_warmup
         Stage 1: `epochs`, `batch_size`, `lr`, `schedule` and `warmup` of :class:`CC`.
     epochs : int or "auto", default="auto"
@@ -198,6 +199,9 @@ class C3(EstimatorMixin, BaseEstimator):
         readout: str = "head",
         guard: bool = True,
         start: Any = None,
+        encoder: Any = "auto",
+        views: int = 4,
+        finetune: bool = False,
         backbone: str | nn.Module = "auto",
         stem: str = "auto",
         image_size: int | None = None,
@@ -227,6 +231,9 @@ class C3(EstimatorMixin, BaseEstimator):
         self.readout = readout
         self.guard = guard
         self.start = start
+        self.encoder = encoder
+        self.views = views
+        self.finetune = finetune
         self.backbone = backbone
         self.stem = stem
         self.image_size = image_size
@@ -262,10 +269,16 @@ class C3(EstimatorMixin, BaseEstimator):
         self._stage_1()._check_params()
 
     def _stage_1(self) -> CC:
-        shared = ("backbone", "stem", "image_size", "augment", "projection_dim", "tau_i", "tau_c")
+        shared = ("views", "finetune", "backbone", "stem", "image_size", "augment", "projection_dim", "tau_i", "tau_c")
         stage = ("epochs", "batch_size", "lr", "schedule", "warmup")
         params = {name: getattr(self, name) for name in shared} | {name: getattr(self, f"cc_{name}") for name in stage}
-        return CC(self.n_clusters, **params)
+        first = CC(self.n_clusters, **params)
+        first.encoder_ = getattr(self, "encoder_", None)
+        return first
+
+    def _chosen_encoder(self, images: Images) -> tuple[Encoder | None, str | None]:
+        """That of the start, where there is one."""
+        return super()._chosen_encoder(images) if self.start is None else (_fitted(self.start).encoder_, None)
 
     def _scaling(self, x: ArrayLike) -> tuple[Tensor, Tensor]:
         """Features are scaled as they were for the start."""

@@ -115,6 +115,15 @@ class CC(EstimatorMixin, BaseEstimator):
     ----------
     n_clusters : int, default=10
         M, the number of clusters.
+    encoder : str, torch.nn.Module or None, default="auto"
+        A pretrained encoder, whose features f then takes: "efficientnet-lite0", "hf:NAME_OR_FOLDER", "timm:NAME", the
+        folder of a run, or a module. "auto" takes the first for photographs of 64 px and more where it is installed;
+        "none" is none, and so is "auto" where a backbone is chosen.
+    views : int, default=4
+        Random views of a sample of which features are made, from which pairs are drawn; with 0, pairs are made from
+        the features by noise and by leaving some out.
+    finetune : bool, default=False
+        Train the encoder too, as f, at a tenth of the learning rate, instead of taking its features as they are.
     backbone : str or torch.nn.Module, default="auto"
         The encoder f: "convnet" (up to 32 px), "resnet18", "resnet34", "resnet50", "mlp" (vectors), or a module.
     stem : {"auto", "imagenet", "small"}, default="auto"
@@ -173,6 +182,9 @@ class CC(EstimatorMixin, BaseEstimator):
         self,
         n_clusters: int = 10,
         *,
+        encoder: Any = "auto",
+        views: int = 4,
+        finetune: bool = False,
         backbone: str | nn.Module = "auto",
         stem: str = "auto",
         image_size: int | None = None,
@@ -191,6 +203,9 @@ class CC(EstimatorMixin, BaseEstimator):
         verbose: bool = False,
     ) -> None:
         self.n_clusters = n_clusters
+        self.encoder = encoder
+        self.views = views
+        self.finetune = finetune
         self.backbone = backbone
         self.stem = stem
         self.image_size = image_size
@@ -213,10 +228,14 @@ class CC(EstimatorMixin, BaseEstimator):
         checks.number("tau_c", self.tau_c, 1e-3, why="it divides cosines. A usual value is 1.0.")
         checks.whole("projection_dim", self.projection_dim, why="it is the width of z. A usual value is 128.")
         checks.number("warmup", self.warmup, 0, 1, why="it is a share of the epochs. A usual value is 0.3.")
+        checks.whole("views", self.views, 0, why="it counts views of a sample. A usual value is 4.")
+        checks.flag("finetune", self.finetune)
         checks.stage(self.epochs, self.batch_size, self.lr, self.schedule)
 
     def _build_network(self, shape: tuple[int, ...]) -> ClusterNet:
-        f, width = backbone(self.backbone, shape, self.stem)
+        encoder = getattr(self, "encoder_", None)
+        chosen = encoder.network if self.finetune and encoder is not None else self.backbone
+        f, width = backbone(chosen, shape, self.stem)
         return ClusterNet(f, width, self.projection_dim, self.n_clusters)
 
     def _fit(self, bench: Bench) -> ClusterNet:

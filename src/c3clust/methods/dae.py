@@ -56,6 +56,8 @@ class DAE(EstimatorMixin, BaseEstimator):
     ----------
     n_clusters : int, default=10
         M, the number of clusters.
+    encoder : str, torch.nn.Module or None, default=None
+        A pretrained encoder, whose features take the place of the images: as in :class:`CC`.
     image_size : int, default=None
         Side in pixels at which images are trained and predicted; None keeps their own.
     hidden : tuple of int, default=(500, 500, 2000)
@@ -102,6 +104,7 @@ class DAE(EstimatorMixin, BaseEstimator):
         self,
         n_clusters: int = 10,
         *,
+        encoder: Any = None,
         image_size: int | None = None,
         hidden: Any = (500, 500, 2000),
         code_dim: int = 10,
@@ -116,6 +119,7 @@ class DAE(EstimatorMixin, BaseEstimator):
         verbose: bool = False,
     ) -> None:
         self.n_clusters = n_clusters
+        self.encoder = encoder
         self.image_size = image_size
         self.hidden = hidden
         self.code_dim = code_dim

@@ -101,6 +101,8 @@ class DCN(EstimatorMixin, BaseEstimator):
     lam : float, default=0.05
         λ, the weight of the distance to the centre beside the reconstruction. The paper's value; it weighs more here,
         where the reconstruction error is a mean over the entries of x and not a sum.
+    encoder : str, torch.nn.Module or None, default=None
+        A pretrained encoder, whose features take the place of the images: as in :class:`CC`.
     image_size : int, default=None
         Side in pixels at which images are trained and predicted; None keeps their own.
     hidden : tuple of int, default=(500, 500, 2000)
@@ -152,6 +154,7 @@ class DCN(EstimatorMixin, BaseEstimator):
         n_clusters: int = 10,
         *,
         lam: float = 0.05,
+        encoder: Any = None,
         image_size: int | None = None,
         hidden: Any = (500, 500, 2000),
         code_dim: int = 10,
@@ -171,6 +174,7 @@ class DCN(EstimatorMixin, BaseEstimator):
     ) -> None:
         self.n_clusters = n_clusters
         self.lam = lam
+        self.encoder = encoder
         self.image_size = image_size
         self.hidden = hidden
         self.code_dim = code_dim

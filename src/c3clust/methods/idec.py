@@ -67,6 +67,8 @@ class IDEC(EstimatorMixin, BaseEstimator):
         M, the number of clusters.
     gamma : float, default=0.1
         Weight of the clustering loss beside the reconstruction.
+    encoder : str, torch.nn.Module or None, default=None
+        A pretrained encoder, whose features take the place of the images: as in :class:`CC`.
     image_size : int, default=None
         Side in pixels at which images are trained and predicted; None keeps their own.
     hidden : tuple of int, default=(500, 500, 2000)
@@ -118,6 +120,7 @@ class IDEC(EstimatorMixin, BaseEstimator):
         n_clusters: int = 10,
         *,
         gamma: float = 0.1,
+        encoder: Any = None,
         image_size: int | None = None,
         hidden: Any = (500, 500, 2000),
         code_dim: int = 10,
@@ -137,6 +140,7 @@ class IDEC(EstimatorMixin, BaseEstimator):
     ) -> None:
         self.n_clusters = n_clusters
         self.gamma = gamma
+        self.encoder = encoder
         self.image_size = image_size
         self.hidden = hidden
         self.code_dim = code_dim

@@ -22,6 +22,8 @@ class KMeans(EstimatorMixin, BaseEstimator):
     Parameters
     ----------
     n_clusters : int, default=10
+    encoder : str, torch.nn.Module or None, default=None
+        A pretrained encoder, whose features take the place of the images: as in :class:`CC`.
     image_size : int, default=None
         Side in pixels at which images are clustered; None keeps their own.
     n_init : int, default=10
@@ -48,9 +50,16 @@ class KMeans(EstimatorMixin, BaseEstimator):
     standardises = False
 
     def __init__(
-        self, n_clusters: int = 10, *, image_size: int | None = None, n_init: int = 10, random_state: Any = None
+        self,
+        n_clusters: int = 10,
+        *,
+        encoder: Any = None,
+        image_size: int | None = None,
+        n_init: int = 10,
+        random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
+        self.encoder = encoder
         self.image_size = image_size
         self.n_init = n_init
         self.random_state = random_state

@@ -61,6 +61,8 @@ class NMF(EstimatorMixin, BaseEstimator):
     Parameters
     ----------
     n_clusters : int, default=10
+    encoder : str, torch.nn.Module or None, default=None
+        A pretrained encoder, whose features take the place of the images: as in :class:`CC`.
     image_size : int, default=None
         Side in pixels at which images are clustered; None keeps their own.
     n_parts : int, default=None
@@ -100,6 +102,7 @@ class NMF(EstimatorMixin, BaseEstimator):
         self,
         n_clusters: int = 10,
         *,
+        encoder: Any = None,
         image_size: int | None = None,
         n_parts: int | None = None,
         max_iter: int = 200,
@@ -107,6 +110,7 @@ class NMF(EstimatorMixin, BaseEstimator):
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
+        self.encoder = encoder
         self.image_size = image_size
         self.n_parts = n_parts
         self.max_iter = max_iter

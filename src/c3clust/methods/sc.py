@@ -60,6 +60,8 @@ class SC(EstimatorMixin, BaseEstimator):
     Parameters
     ----------
     n_clusters : int, default=10
+    encoder : str, torch.nn.Module or None, default=None
+        A pretrained encoder, whose features take the place of the images: as in :class:`CC`.
     image_size : int, default=None
         Side in pixels at which images are clustered; None keeps their own.
     n_neighbors : int, default=10
@@ -94,6 +96,7 @@ class SC(EstimatorMixin, BaseEstimator):
         self,
         n_clusters: int = 10,
         *,
+        encoder: Any = None,
         image_size: int | None = None,
         n_neighbors: int = 10,
         scale_neighbor: int = 7,
@@ -101,6 +104,7 @@ class SC(EstimatorMixin, BaseEstimator):
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
+        self.encoder = encoder
         self.image_size = image_size
         self.n_neighbors = n_neighbors
         self.scale_neighbor = scale_neighbor

@@ -67,6 +67,8 @@ class SimCLR(EstimatorMixin, BaseEstimator):
     ----------
     n_clusters : int, default=10
         M, the number of clusters.
+    encoder : str, torch.nn.Module or None, default=None
+        A pretrained encoder, whose features take the place of the images: as in :class:`CC`.
     backbone, stem, image_size, augment
         As in :class:`CC`.
     projection_dim : int, default=128
@@ -114,6 +116,7 @@ class SimCLR(EstimatorMixin, BaseEstimator):
         *,
         backbone: str | nn.Module = "auto",
         stem: str = "auto",
+        encoder: Any = None,
         image_size: int | None = None,
         augment: Any = "auto",
         projection_dim: int = 128,
@@ -130,6 +133,7 @@ class SimCLR(EstimatorMixin, BaseEstimator):
         self.n_clusters = n_clusters
         self.backbone = backbone
         self.stem = stem
+        self.encoder = encoder
         self.image_size = image_size
         self.augment = augment
         self.projection_dim = projection_dim

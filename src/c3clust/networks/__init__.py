@@ -8,27 +8,29 @@ from torch import nn
 from c3clust.errors import InputError, suggest
 from c3clust.networks.convnet import ConvNet
 from c3clust.networks.heads import ClusterNet
-from c3clust.networks.mlp import WIDTH as MLP_WIDTH
 from c3clust.networks.mlp import mlp
 from c3clust.networks.resnet import resnet18, resnet34, resnet50
 
 __all__ = ["ClusterNet", "backbone", "names"]
 
 _RESNETS = {"resnet18": resnet18, "resnet34": resnet34, "resnet50": resnet50}
+_FLAT = {"mlp": (256, 2), "shallow": (512, 1)}  # width and hidden layers
 _STEMS = ("auto", "imagenet", "small")
 SMALL = 32  # px: up to here "auto" takes the small net, and
+EMBEDDING = 256  # features
 SMALL_STEM = 48  # px: up to here "auto" takes the 3x3 stem; at 64 px it costs 14 times the ImageNet stem
 
 
 def names() -> list[str]:
     """The names that `backbone=` takes."""
-    return ["convnet", "mlp", *_RESNETS]
+    return ["convnet", "mlp", "shallow", *_RESNETS]
 
 
 def backbone(which: str | nn.Module, shape: tuple[int, ...], stem: str = "auto") -> tuple[nn.Module, int]:
     """The encoder f for inputs of `shape` ((C, H, W), or (F,)) and the width of its features h.
 
-    "auto" takes the MLP for vectors, the small net up to 32 px, ResNet-18 above; a module is copied, not changed.
+    "auto" takes the MLP for vectors (one hidden layer for 256 features and more, which are embeddings: most is learned
+    there already), the small net up to 32 px, ResNet-18 above; a module is copied, not changed.
     """
     if isinstance(which, nn.Module):
         f = copy.deepcopy(which)
@@ -37,16 +39,18 @@ def backbone(which: str | nn.Module, shape: tuple[int, ...], stem: str = "auto")
         raise InputError(f"stem={stem!r} is unknown. {suggest(stem, _STEMS)}")
     vectors, largest = len(shape) == 1, max(shape[-2:])
     if which == "auto":
-        which = "mlp" if vectors else "convnet" if largest <= SMALL else "resnet18"
+        flat = "shallow" if largest >= EMBEDDING else "mlp"
+        which = flat if vectors else "convnet" if largest <= SMALL else "resnet18"
     if which not in names():
         raise InputError(f"backbone={which!r} is unknown. {suggest(str(which), names())} Any nn.Module will do too.")
-    if vectors != (which == "mlp"):
+    if vectors != (which in _FLAT):
         raise InputError(
-            f"backbone={which!r} does not fit inputs of shape {shape}: the mlp is for feature vectors, "
+            f"backbone={which!r} does not fit inputs of shape {shape}: mlp and shallow are for feature vectors, "
             'the others for images [C, H, W]. Use backbone="auto".'
         )
-    if which == "mlp":
-        return mlp(shape[0]), MLP_WIDTH
+    if which in _FLAT:
+        width, depth = _FLAT[which]
+        return mlp(shape[0], width, depth), width
     if which == "convnet":
         return ConvNet(shape[0], largest), ConvNet.width
     if stem == "auto":

@@ -5,10 +5,7 @@ from torch import nn
 __all__ = ["mlp"]
 
 
-WIDTH = 256
-
-
-def mlp(features: int, width: int = WIDTH, depth: int = 2) -> nn.Sequential:
+def mlp(features: int, width: int, depth: int) -> nn.Sequential:
     """`depth` times Linear, BatchNorm, ReLU: [N, features] -> [N, width]."""
     layers: list[nn.Module] = []
     for i in range(depth):

