@@ -5,6 +5,7 @@ import dataclasses
 import json
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -261,8 +262,49 @@ def test_vector_adds_noise_and_masks() -> None:
     assert torch.equal(augment.Vector(noise=0, mask=0)(x, None, seeded()), x)
 
 
+TEXT = "one two three four five six seven eight nine ten"
+
+
+def test_words_are_a_run_without_some() -> None:
+    views = augment.Words(keep=(0.5, 0.5), drop=0)([TEXT] * 50, None, seeded())
+    assert {len(view.split()) for view in views} == {5}
+    assert all(view in TEXT for view in views)
+    assert len(set(views)) == 6  # every place where five words in a row can start
+    thinned = augment.Words(keep=(1, 1), drop=0.4)([TEXT] * 400, None, seeded())
+    assert np.mean([len(view.split()) for view in thinned]) == pytest.approx(6, abs=0.3)
+    order = TEXT.split()
+    assert all(sorted(view.split(), key=order.index) == view.split() for view in thinned)
+
+
+def test_short_texts_stay_and_a_word_is_always_left() -> None:
+    policy = augment.Words(keep=(0.1, 0.1), drop=0.9)
+    assert policy(["too  short text", ""], None, seeded()) == ["too  short text", ""]
+    assert all(policy([TEXT] * 50, None, seeded()))
+
+
+def test_rows_take_values_of_their_own_column() -> None:
+    x = torch.stack([torch.arange(1.0, 201), -torch.arange(1.0, 201), torch.full((200,), 0.5)], dim=1)
+    view = augment.Rows(resample=1.0, mask=0)(x, None, seeded())
+    assert (view[:, 0] > 0).all()
+    assert (view[:, 1] < 0).all()
+    assert (view[:, 0] != -view[:, 1]).float().mean() > 0.9  # each column is drawn by itself
+    assert (view[:, 0] != x[:, 0]).float().mean() > 0.9
+    assert torch.equal(augment.Rows(resample=0, mask=0)(x, None, seeded()), x)
+
+
+def test_rows_hide_and_take_whole_columns() -> None:
+    category = torch.eye(3)[torch.arange(3000) % 3]
+    x = torch.cat([torch.ones(3000, 1), category], dim=1)
+    view = augment.Rows(resample=0.3, mask=0.2, widths=(1, 3))(x, None, seeded())
+    assert (view[:, 0] == 0).float().mean() == pytest.approx(0.2, abs=0.03)
+    assert set(view[:, 1:].sum(dim=1).tolist()) == {0.0, 1.0}
+    assert (view[:, 1:].sum(dim=1) == 0).float().mean() == pytest.approx(0.2, abs=0.03)
+    changed = (view[:, 1:] != category).any(dim=1).float().mean()
+    assert changed == pytest.approx(0.2 + 0.3 * 2 / 3, abs=0.03)
+
+
 def test_policies_by_name_mapping_and_function() -> None:
-    assert augment.names() == ["digit", "none", "photo", "vector"]
+    assert augment.names() == ["digit", "none", "photo", "table", "vector", "words"]
     assert augment.policy("photo") == augment.Photo()
     assert augment.policy({"policy": "photo", "scale": [0.2, 1], "jitter": 1}) == augment.Photo(
         scale=(0.2, 1), jitter=1
@@ -312,6 +354,8 @@ def test_wrong_kind_of_input_is_named() -> None:
         augment.Photo()(torch.zeros(3, 4), (8, 8), seeded())
     with pytest.raises(InputError, match="use another policy"):
         augment.Vector()(torch.zeros(3, 1, 4, 4), None, seeded())
+    with pytest.raises(InputError, match="'table' needs the rows of a table"):
+        augment.Rows(widths=(1, 3))(torch.zeros(3, 5), None, seeded())
 
 
 def test_working_memory_is_kept_and_never_leaves() -> None:

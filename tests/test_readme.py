@@ -34,6 +34,8 @@ def test_the_commands_run_in_order(c3clust, tmp_path):
         for i in range(16):
             pixels = rng.integers(0, 255, (12, 12, 3), dtype=np.uint8)
             Image.fromarray(pixels).save(tmp_path / folder / f"{i}.jpg")
+    people = [f"{rng.integers(20, 80)},{('cook', 'smith')[i % 2]},{'' if i == 5 else i / 7}" for i in range(16)]
+    (tmp_path / "people.csv").write_text("\n".join(["age,job,pay", *people]))
     assert len(commands()) >= 6
     for words in commands():
         quick = ["--set", "cc_epochs=1", "--set", "epochs=1"] if words[0] == "fit" else []

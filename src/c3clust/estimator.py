@@ -36,7 +36,7 @@ from c3clust import augment, checks, data, encoders
 from c3clust.checkpoint import Checkpoints
 from c3clust.data.batches import batches
 from c3clust.data.images import ArrayLike, Images
-from c3clust.errors import InputError, RunError
+from c3clust.errors import InputError, MissingExtraError, RunError
 from c3clust.files import write_atomically
 from c3clust.guard import Guard
 from c3clust.request import Request, taken_up
@@ -197,7 +197,8 @@ class EstimatorMixin(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
     # What a user calls.
 
     def fit(self, X: Any, y: Any = None, run_dir: str | Path | None = None, checkpoint_minutes: float = 10.0) -> Any:
-        """Cluster X: images [n, C, H, W], [n, H, W] or [n, H, W, C], vectors [n, F], a path or Images. y is ignored.
+        """Cluster X: images [n, C, H, W], [n, H, W] or [n, H, W, C], vectors [n, F], texts, a data frame, a path or
+        Images. y is ignored.
 
         With `run_dir`, training leaves a checkpoint in that folder each epoch, and after so many minutes. If it is
         killed, the same call goes on from the last one and ends with the same network, bit for bit on the CPU. Once
@@ -283,7 +284,10 @@ class EstimatorMixin(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
             )
         bench = self._bench(images)
         self.encoder_, note = self._chosen_encoder(images)
-        bench.notes += [note] if note else []
+        if note:
+            bench.notes.append(note)
+            if bench.verbose:
+                log.warning("%s", note)
         if self.encoder_ is None or getattr(self, "finetune", False):
             self._lay_out(bench, images)
         return bench
@@ -323,8 +327,15 @@ class EstimatorMixin(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
             return data.load(X, **(self.asks() if reset else self.wants()))
         if isinstance(X, Images) or (isinstance(X, np.ndarray | Tensor) and X.ndim > 2):
             return data.load(X)
+        if data.are_texts(X) or (data.is_frame(X) and (data.has_gaps_or_words(X) or (not reset and self._takes_rows))):
+            return data.load(X, **({} if reset else self.wants()))
         X = X.detach().cpu().numpy() if isinstance(X, Tensor) else X
         return data.load(validate_data(self, X, reset=reset, dtype=[np.float64, np.float32]))
+
+    @property
+    def _takes_rows(self) -> bool:
+        """Whether this fitted model was trained on a table."""
+        return self._frozen_encoder is not None and self._frozen_encoder.kind == "table"
 
     def asks(self) -> dict[str, Any]:
         """How files are to be read for `fit`: options for `data.load`."""
@@ -356,12 +367,20 @@ class EstimatorMixin(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
     def _chosen_encoder(self, images: Images) -> tuple[encoders.Encoder | None, str | None]:
         """The encoder for these samples, if one is asked for; and perhaps a note about one that would help."""
         asked, note = self._asked_encoder(), None
-        if isinstance(asked, str) and asked == "auto":
+        needed = images.kind in ("text", "table") and asked in (None, "none")
+        if needed or (isinstance(asked, str) and asked == "auto"):
             asked, note = encoders.auto(images)
+        if asked is None and images.kind == "text":
+            raise MissingExtraError(note)
         if asked is None or asked == "none":
             return None, note
         encoder = encoders.load(asked).at(getattr(self, "image_size", None))
         encoder.check(images)
+        if getattr(self, "finetune", False) and encoder.kind != "image":
+            raise InputError(
+                f"finetune=True trains encoders of pictures only, and {encoder} is one of {encoder.kind}s."
+            )
+        encoder.fit(images)
         return encoder, note
 
     @property
@@ -374,15 +393,16 @@ class EstimatorMixin(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
         encoder.to(bench.device)
         started, note = time.perf_counter(), {**encoder.describe(), "finetuned": self._frozen_encoder is None}
         if self._frozen_encoder is not None:
-            encoder.fit(bench.images)
-            views = getattr(self, "views", 4 if hasattr(self, "augment") else 0)
+            own = encoder.on_features(bench.policy)
+            views = getattr(self, "views", 4 if hasattr(self, "augment") else 0) if own is None else 0
             beside = bench.checkpoints and bench.checkpoints.folder.parent.parent
             folder = beside / FEATURES if beside and os.access(beside, os.W_OK) else None
             bench.encoded = encoders.features(
                 encoder, bench.images, bench.policy, views, folder=folder, verbose=bench.verbose
             )
-            note |= {"views": views, "augment": augment.spec(bench.policy), "features": encoder.width}
-            bench.policy = augment.policy(bench.encoded.policy)
+            note |= {"views": views, "augment": augment.spec(own or bench.policy), "features": encoder.width}
+            bench.policy = own or augment.policy(bench.encoded.policy)
+            bench.notes += encoder.notes
             self._lay_out(bench, bench.encoded)
         if note["labels"] == "yes":
             bench.notes.append(
@@ -393,8 +413,8 @@ class EstimatorMixin(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
 
     def _lay_out(self, bench: Bench, images: Images) -> None:
         """What the network is to see: these samples, scaled if they are vectors."""
-        asked = getattr(self, "scale", "auto")
-        standard = self.standardises if asked == "auto" else asked == "standard"
+        asked, ready = getattr(self, "scale", "auto"), self.encoder_ is not None and self.encoder_.scaled
+        standard = self.standardises and not ready if asked == "auto" else asked == "standard"
         self._scale = self._scaling(images.x) if len(images.x.shape) == 2 and standard else None
         self.input_shape_ = bench.shape = self._shape(images)
         bench.x = self._scaled(images.x)
@@ -425,10 +445,9 @@ class EstimatorMixin(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
     def seen(self, images: Images) -> ArrayLike:
         """The samples as the network takes them, as features if it has an encoder; refused if they do not fit."""
         encoder = self._frozen_encoder
-        if encoder is None or tuple(images.x.shape[1:]) == self.input_shape_:  # they may be features already
+        if encoder is None or images.kind == "vector":  # they may be features already
             return self._fitting(images).x
-        encoder.check(images)
-        return encoders.Encoded(images.x, encoder.to(self.device_))
+        return encoders.Encoded(encoder.taken(images).x, encoder.to(self.device_))
 
     def _fitting(self, images: Images) -> Images:
         """Refuse samples that the model was not trained for: pictures for vectors, other channels, other features."""

@@ -3,7 +3,8 @@
 The record is plain data: numbers, strings, lists and dicts. It holds no array of the size of the data set.
 Layout of the fields that other layers read:
 
-    data     {"place", "n", "shape", "fingerprint", "policy", "classes" (or null), "skipped": [[name, reason], ...]}
+    data     {"place", "kind": "image" | "vector" | "text" | "table", "n", "shape", "fingerprint", "policy",
+              "classes" (or null), "skipped": [[name, reason], ...]}
     stages   one dict a training stage, in order:
              {"name": "cc" | "c3" | ..., "epochs": int, "seconds": float,
               "curves": {"loss": [float a epoch], "instance_loss": [...], "positives_per_view": [...],

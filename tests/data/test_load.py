@@ -51,9 +51,9 @@ def test_an_unknown_place_suggests_a_name():
 
 
 def test_a_file_of_no_kind(tmp_path):
-    (tmp_path / "notes.txt").write_text("?")
+    (tmp_path / "notes.doc").write_text("?")
     with pytest.raises(DataError, match="of no kind that can be read"):
-        data.load(tmp_path / "notes.txt")
+        data.load(tmp_path / "notes.doc")
 
 
 def test_a_bare_name_is_the_set_and_a_path_the_folder(picture):

@@ -37,7 +37,6 @@ def test_rows_without_a_readable_file_are_skipped(photos):
     ("text", "words"),
     [
         ("ant/0.png,red\nant/1.png,blue\n", "none for images"),
-        ("", "none for images"),
         ("path,label\n", "holds no images"),
         ("path,label\nant/0.png,\n", "no label in row 1"),
         ("path,label\nant/0.png\n", "no label in row 1"),
@@ -85,7 +84,7 @@ def test_parquet_with_empty_cells_and_no_image_column(tmp_path, photos, write_pa
     assert data.load(tmp_path / "t.parquet", max_bad=0.5).skipped == (("1", "an empty cell"),)
     write_parquet(tmp_path / "u.parquet", number=[1, 2])
     with pytest.raises(DataError, match="columns number, and none for images"):
-        data.load(tmp_path / "u.parquet")
+        data.load(tmp_path / "u.parquet", kind="image")
     write_parquet(tmp_path / "v.parquet", image=[1, 2])
     with pytest.raises(DataError, match="no readable image"):
         data.load(tmp_path / "v.parquet")

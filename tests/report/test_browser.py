@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from c3clust.report import edits, render
+from c3clust.report import build, edits, render, write
 
 pytestmark = pytest.mark.browser
 
@@ -373,3 +373,32 @@ def test_photographs(visit, new_run, tmp_path):
         assert np.corrcoef(*fine)[0, 1] > 0.93
     point_at(page, 30)
     assert pixels(page.locator("#tip .thumb")).std() > 5
+
+
+def test_clusters_of_texts_show_words_and_texts(visit, tmp_path, new_record):
+    texts = [f"the goal of game {i}" if i % 2 else f"</script><b>the engine of car {i}" for i in range(40)]
+    z = np.random.default_rng(0).normal(size=(40, 4))
+    sure = np.linspace(0.5, 1, 40)
+    view = build(np.array(texts, dtype=object), z, np.arange(40) % 2, sure, [str(i) for i in range(40)], n_clusters=2)
+    page = visit(write(tmp_path, new_record(2, 40, scores=None), view).as_uri())
+    assert page.locator("h1").inner_text() == "40 texts in 2 clusters"
+    first = page.locator("#cluster-0")
+    assert {"engine", "car"} <= set(first.locator(".words li").all_inner_texts())
+    assert "goal" in page.locator("#cluster-1 .words").inner_text()
+    assert first.locator(".said").count() == 10  # six typical, four uncertain
+    least = first.locator(".thumbs").nth(1).locator(".said").first
+    assert least.inner_text() == texts[0]
+    least.click()
+    assert page.locator("dialog .whole").inner_text() == texts[0]
+
+
+def test_clusters_of_rows_show_what_sets_them_apart(visit, tmp_path, new_record):
+    x = np.stack([np.repeat([1.0, 9.0], 20), np.repeat([0.0, 1.0], 20), np.tile([3.0, 4.0], 20)], axis=1)
+    columns = [("age", None), ("job", ["<i>cook", "smith"]), ("size", None)]
+    z = np.random.default_rng(0).normal(size=(40, 4))
+    labels, names = np.repeat([0, 1], 20), [str(i) for i in range(40)]
+    view = build(x, z, labels, np.ones(40), names, n_clusters=2, columns=columns)
+    page = visit(write(tmp_path, new_record(2, 40, scores=None), view).as_uri())
+    rows = page.locator("#cluster-0 .apart tbody tr").all_inner_texts()
+    assert [row.split("\t") for row in rows] == [["age", "1", "5", "−1.0"], ["job = <i>cook", "100%", "50%", "+1.0"]]
+    assert page.locator("#cluster-1 .said").first.inner_text().startswith("age 9, job smith, size")

@@ -12,5 +12,20 @@ torch.Size([4, 3, 32, 32])
 """
 
 from c3clust.augment.policies import Digit, Identity, Photo, Policy, Vector, names, policy, prepare, spec, views
+from c3clust.augment.rows import Rows
+from c3clust.augment.words import Words
 
-__all__ = ["Digit", "Identity", "Photo", "Policy", "Vector", "names", "policy", "prepare", "spec", "views"]
+__all__ = [
+    "Digit",
+    "Identity",
+    "Photo",
+    "Policy",
+    "Rows",
+    "Vector",
+    "Words",
+    "names",
+    "policy",
+    "prepare",
+    "spec",
+    "views",
+]

@@ -9,7 +9,10 @@ import torch
 from torch import Tensor
 
 from c3clust.augment import colour, geometry
+from c3clust.augment.checks import check_number, check_range
+from c3clust.augment.rows import Rows
 from c3clust.augment.scratch import scratch
+from c3clust.augment.words import Words
 from c3clust.errors import InputError, suggest
 
 __all__ = ["Digit", "Identity", "Photo", "Policy", "Vector", "names", "policy", "prepare", "spec", "views"]
@@ -56,10 +59,10 @@ class Photo:
 
     def __post_init__(self) -> None:
         _check_crop(self)
-        _check_range(self, "sigma", 0, math.inf, open_low=True)
-        _check_number(self, "jitter", 0, 2.5, "with more, the hue would go round more than half the circle")
+        check_range(self, "sigma", 0, math.inf, open_low=True)
+        check_number(self, "jitter", 0, 2.5, "with more, the hue would go round more than half the circle")
         for name in ("flip", "jitter_p", "grey", "blur"):
-            _check_number(self, name, 0, 1, "it is a probability")
+            check_number(self, name, 0, 1, "it is a probability")
 
     def __call__(self, x: Tensor, size: Size, generator: torch.Generator) -> Tensor:
         _check_images(x)
@@ -150,7 +153,7 @@ class Digit:
 
     def __post_init__(self) -> None:
         _check_crop(self)
-        _check_number(self, "rotation", 0, 180, "it is the largest angle in degrees")
+        check_number(self, "rotation", 0, 180, "it is the largest angle in degrees")
 
     def __call__(self, x: Tensor, size: Size, generator: torch.Generator) -> Tensor:
         _check_images(x)
@@ -176,8 +179,8 @@ class Vector:
     mask: float = 0.2
 
     def __post_init__(self) -> None:
-        _check_number(self, "noise", 0, math.inf, "it is a standard deviation")
-        _check_number(self, "mask", 0, 1, "it is a probability")
+        check_number(self, "noise", 0, math.inf, "it is a standard deviation")
+        check_number(self, "mask", 0, 1, "it is a probability")
 
     def __call__(self, x: Tensor, size: Size | None, generator: torch.Generator) -> Tensor:
         if x.ndim != 2:
@@ -197,7 +200,14 @@ class Identity:
         return prepare(x, size)
 
 
-POLICIES: dict[str, type[Any]] = {"photo": Photo, "digit": Digit, "vector": Vector, "none": Identity}
+POLICIES: dict[str, type[Any]] = {
+    "photo": Photo,
+    "digit": Digit,
+    "vector": Vector,
+    "words": Words,
+    "table": Rows,
+    "none": Identity,
+}
 
 
 def names() -> list[str]:
@@ -281,25 +291,6 @@ def _check_images(x: Tensor) -> None:
         )
 
 
-def _check_number(policy: Any, name: str, low: float, high: float, why: str) -> None:
-    value = getattr(policy, name)
-    if not isinstance(value, (int, float)) or isinstance(value, bool) or not low <= value <= high or math.isinf(value):
-        raise InputError(f"{name}={value!r} is outside [{low}, {high}]: {why}.")
-
-
-def _check_range(policy: Any, name: str, low: float, high: float, open_low: bool = False) -> None:
-    """Two numbers in order; lists (from JSON and TOML) become tuples."""
-    value = getattr(policy, name)
-    try:
-        first, last = (float(v) for v in value)
-    except (TypeError, ValueError):
-        raise InputError(f"{name}={value!r} must be two numbers, from and to.") from None
-    if not (low <= first <= last <= high and first > low - (not open_low)) or math.isinf(last):
-        bracket = "(" if open_low else "["
-        raise InputError(f"{name}={value!r} must be two numbers in order within {bracket}{low}, {high}].")
-    object.__setattr__(policy, name, (first, last))
-
-
 def _check_crop(policy: Any) -> None:
-    _check_range(policy, "scale", 0, 1, open_low=True)
-    _check_range(policy, "ratio", 0, math.inf, open_low=True)
+    check_range(policy, "scale", 0, 1, open_low=True)
+    check_range(policy, "ratio", 0, math.inf, open_low=True)

@@ -8,7 +8,7 @@
 import importlib
 import pkgutil
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -22,10 +22,25 @@ from c3clust.data.images import ArrayLike, Images
 from c3clust.data.places import Described, find, require, searched
 from c3clust.data.source import Claim, Known, Options
 from c3clust.data.stream import Stream
+from c3clust.data.table import from_frame, has_gaps_or_words, is_frame
+from c3clust.data.texts import are_texts, from_texts
 from c3clust.errors import DataError, InputError, suggest
 
-__all__ = ["ArrayLike", "Described", "Images", "batches", "describe", "fingerprint", "load", "names"]
+__all__ = [
+    "ArrayLike",
+    "Described",
+    "Images",
+    "are_texts",
+    "batches",
+    "describe",
+    "fingerprint",
+    "has_gaps_or_words",
+    "is_frame",
+    "load",
+    "names",
+]
 
+KINDS = ("image", "text", "table")
 SUBSET = re.compile(r"(?P<name>.+)-(?P<thousands>[1-9][0-9]*)k")
 
 
@@ -56,14 +71,17 @@ def load(
     root: str | PathLike[str] | None = None,
     largest: int | None = None,
     embeddings: bool = False,
+    kind: str | None = None,
+    columns: Sequence[str] = (),
 ) -> Images:
     """Turn a place into Images.
 
     Parameters
     ----------
-    place : str, path, array or Images
+    place : str, path, array, list of str, data frame or Images
         The name of a data set (see `names`); the path of a folder, an archive, a .npy or .npz file, a CSV or Parquet
-        table, a Hugging Face `datasets` folder or an official data set; an array or a tensor. A bare known name is the
+        table (of images, texts or rows: see table.py), a .txt file (a text a line), a Hugging Face `datasets` folder or
+        an official data set; an array or a tensor, texts, a data frame. A bare known name is the
         data set even where a folder has the same name: write ./digits for the folder. A name with a size in thousands,
         such as "mnist-10k", is a fixed subset: the images at the first 10,000 places of
         `numpy.random.default_rng(0).permutation(n)`, in their own order, drawn without a look at the classes.
@@ -90,9 +108,14 @@ def load(
         The bound of a side that is not given. Default: 64.
     embeddings : bool
         Take an array [n, V, F] for V views of n samples, the first of which is the sample itself, not for pictures.
+    kind : "image", "text" or "table", optional
+        What a table holds. Default: its cells decide.
+    columns : sequence of str
+        The columns of a table to cluster; one column of words is clustered as texts. Default: all.
     """
+    kept = Path(cache) if cache else None
     options = Options(
-        labels, image_size, channels, max_bad, memory, workers, Path(cache) if cache else None, largest, embeddings
+        labels, image_size, channels, max_bad, memory, workers, kept, largest, embeddings, kind, tuple(columns)
     )
     _check(options)
     if isinstance(place, Images):
@@ -100,11 +123,18 @@ def load(
     if isinstance(place, str) and not place:
         raise InputError(f"The place is empty: give a path or one of {', '.join(names())}.")
     if not isinstance(place, str | PathLike):
-        from c3clust.data.arrays import from_array
-
-        return from_array(place, embeddings=embeddings)
+        return _from_python(place, options)
     named = _load_name(place, options, Path(root) if root else None) if isinstance(place, str) else None
     return _load_path(Path(place), options) if named is None else named
+
+
+def _from_python(value: Any, options: Options) -> Images:
+    """Texts, a data frame, or an array."""
+    from c3clust.data.arrays import from_array
+
+    if are_texts(value):
+        return from_texts(value)
+    return from_frame(value, options) if is_frame(value) else from_array(value, embeddings=options.embeddings)
 
 
 def _load_name(name: str, options: Options, root: Path | None) -> Images | None:
@@ -134,7 +164,7 @@ def _load_path(path: Path, options: Options) -> Images:
     if claim < Claim.KIND:
         raise DataError(
             f"{path} is of no kind that can be read: give a folder of images, a .tar, .tar.gz or .zip of images, "
-            "a .npy or .npz file, or a .csv or .parquet table."
+            "a .npy or .npz file, a .txt file of texts, or a .csv, .tsv or .parquet table."
         )
     return source.read(path, options)
 
@@ -153,6 +183,8 @@ def _first_thousands(whole: Images, thousands: int, name: str) -> Images:
 def _check(options: Options) -> None:
     if options.labels not in (None, "folders"):
         raise InputError(f'labels={options.labels!r} is unknown: use "folders", or leave it out.')
+    if options.kind not in (None, *KINDS):
+        raise InputError(f"kind={options.kind!r} is unknown. {suggest(str(options.kind), KINDS)}")
     if options.image_size is not None and not 4 <= options.image_size <= 4096:
         raise InputError(f"image_size={options.image_size} is outside [4, 4096] pixels. A usual value is 64 or 224.")
     if options.channels not in (None, 1, 3):

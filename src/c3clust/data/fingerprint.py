@@ -16,7 +16,8 @@ SAMPLE = 64
 
 
 def fingerprint(images: Images) -> str:
-    """The SHA-256 of shape, dtype and content, as 64 hexadecimal digits. Names, labels and place do not count.
+    """The SHA-256 of shape, dtype and content, as 64 hexadecimal digits. Names, labels and place do not count; the
+    names and categories of a table's columns do.
 
     Every value is hashed up to 1 GiB. Of larger or streamed sets, the names, the files' sizes (if streamed) and 64
     images drawn with a fixed seed stand for the content; such a fingerprint differs from that of the same images in
@@ -26,6 +27,14 @@ def fingerprint(images: Images) -> str:
     if isinstance(x, Views):
         return hashlib.sha256("".join(fingerprint(replace(images, x=part)) for part in x.parts).encode()).hexdigest()
     digest = hashlib.sha256(f"{tuple(x.shape)} {x.dtype}".encode())
+    if images.kind == "text":
+        for text in x[:]:
+            digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
+        return digest.hexdigest()
+    if images.columns is not None:
+        digest.update(
+            repr([(column.name, column.levels) for column in images.columns]).encode("utf-8", "surrogatepass")
+        )
     if isinstance(x, np.ndarray) and x.nbytes <= WHOLE:
         for start in range(0, len(x), 1024):
             digest.update(np.ascontiguousarray(x[start : start + 1024]).data)

@@ -18,11 +18,11 @@ import numpy as np
 from c3clust.data.arrays import label_codes
 from c3clust.data.images import Images
 from c3clust.data.pictures import Encoded, to_images, unique
-from c3clust.data.source import Claim, Options
+from c3clust.data.source import Options
 from c3clust.data.spans import Span, Spool
 from c3clust.errors import DataError, MissingExtraError
 
-__all__ = ["LABELS", "claims", "column", "read", "read_table", "require_pyarrow"]
+__all__ = ["BYTES", "LABELS", "PATHS", "column_of", "first_line", "labels_of", "read", "read_table", "require_pyarrow"]
 
 PATHS = ("path", "file", "file_name", "filename", "image_path", "filepath", "image")
 BYTES = ("image", "img", "bytes", "image_bytes", "image.bytes")
@@ -30,11 +30,6 @@ LABELS = ("label", "labels", "class", "target", "y", "fine_label")
 EMPTY = Span("", 0, refused="an empty cell")
 
 Found = tuple[list[Span], list[str]]
-
-
-def claims(path: Path) -> Claim:
-    """.csv and .parquet files."""
-    return Claim.KIND if path.is_file() and path.suffix.lower() in (".csv", ".parquet") else Claim.NO
 
 
 def read(path: Path, options: Options, name: str | None = None) -> Images:
@@ -46,7 +41,7 @@ def read(path: Path, options: Options, name: str | None = None) -> Images:
         batches = parquet.ParquetFile(path).iter_batches(batch_size=256)
         return read_table(batches, path, options)
     except (OSError, pyarrow.ArrowException) as error:
-        raise DataError(f"{path} cannot be read as Parquet ({_first_line(error)}). Write it again.") from error
+        raise DataError(f"{path} cannot be read as Parquet ({first_line(error)}). Write it again.") from error
 
 
 def read_table(batches: Iterator[Any], path: Path, options: Options, classes: Sequence[str] | None = None) -> Images:
@@ -62,7 +57,7 @@ def read_table(batches: Iterator[Any], path: Path, options: Options, classes: Se
     labels: list[Any] = []
     for batch in batches:
         columns = batch.schema.names
-        image, label = _image_column(columns, path), column(columns, LABELS)
+        image, label = _image_column(columns, path), column_of(columns, LABELS)
         found = _spans(batch.column(image).to_pylist(), folder, spool, len(spans))
         spans += found[0]
         names += found[1]
@@ -70,7 +65,7 @@ def read_table(batches: Iterator[Any], path: Path, options: Options, classes: Se
     spool.close()
     y: np.ndarray | None
     known: list[str] | None
-    y, known = _labels(labels, len(spans), path) if labels else (None, None)
+    y, known = labels_of(labels, len(spans), path) if labels else (None, None)
     if classes is not None and y is not None and known is not None:
         y, known = _named_labels(y, known, classes)
     return to_images(Encoded(spans, unique(names), str(path), y, known, spool, origin), options)
@@ -98,14 +93,14 @@ def _read_csv(path: Path, options: Options) -> Images:
         with path.open(newline="", encoding="utf-8-sig") as file:
             rows = csv.DictReader(file)
             columns = [column or "" for column in rows.fieldnames or ()]
-            image, label = column(columns, PATHS), column(columns, LABELS)
+            image, label = column_of(columns, PATHS), column_of(columns, LABELS)
             if image is None:
                 raise DataError(_no_column(path, columns, PATHS))
             cells = [(row[image] or "", row[label] if label else None) for row in rows]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise DataError(f"{path} cannot be read as CSV in UTF-8 ({error}). Write it again.") from error
     spans = [_file_span(path.parent, cell) if cell else EMPTY for cell, _ in cells]
-    y, classes = _labels([value for _, value in cells], len(cells), path) if label and cells else (None, None)
+    y, classes = labels_of([value for _, value in cells], len(cells), path) if label and cells else (None, None)
     return to_images(Encoded(spans, unique([cell for cell, _ in cells]), str(path), y, classes), options)
 
 
@@ -135,7 +130,7 @@ def _file_span(folder: Path, cell: str) -> Span:
         return Span(str(file), 0, refused=getattr(error, "strerror", None) or str(error))
 
 
-def _labels(values: Sequence[Any], n: int, path: Path) -> tuple[np.ndarray, list[str]]:
+def labels_of(values: Sequence[Any], n: int, path: Path) -> tuple[np.ndarray, list[str]]:
     empty = next((row for row, value in enumerate(values) if value is None or value == ""), None)
     if empty is not None:
         raise DataError(f"{path} has no label in row {empty + 1} (of {n:,}). Fill it in, or leave the column out.")
@@ -146,22 +141,21 @@ def _labels(values: Sequence[Any], n: int, path: Path) -> tuple[np.ndarray, list
 
 
 def _image_column(columns: Sequence[str], path: Path) -> str:
-    found = column(columns, BYTES) or column(columns, PATHS)
-    if found is None:
+    column = column_of(columns, BYTES) or column_of(columns, PATHS)
+    if column is None:
         raise DataError(_no_column(path, columns, (*BYTES, *PATHS)))
-    return found
+    return column
 
 
-def column(columns: Sequence[str], wanted: Sequence[str]) -> str | None:
-    """The first of the wanted columns that is there, as the table spells it."""
-    lower = {name.strip().lower(): name for name in columns}
+def column_of(columns: Sequence[str], wanted: Sequence[str]) -> str | None:
+    lower = {column.strip().lower(): column for column in columns}
     return next((lower[name] for name in wanted if name in lower), None)
 
 
 def _no_column(path: Path, columns: Sequence[str], wanted: Sequence[str]) -> str:
     shown = ", ".join(columns[:5]) or "none"
-    return f"{path} has the columns {shown}, and none for images: call it {wanted[0]}."
+    return f"{path} has the columns {shown}, and none for images: call it {wanted[0]}, or say --kind table."
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")

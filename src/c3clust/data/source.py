@@ -61,6 +61,8 @@ class Options:
     cache: Path | None = None
     largest: int | None = None
     embeddings: bool = False
+    kind: str | None = None
+    columns: tuple[str, ...] = ()
 
 
 class Source(Protocol):

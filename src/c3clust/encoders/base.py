@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -19,11 +20,15 @@ class Encoder:
     spec: the string from which `encoders.load` makes it again; "" if only the user's own code can.
     kind: what it takes: "image", "text" or "table".
     batch: how many samples are encoded at once, so that memory is bounded.
+    scaled: whether its features are on a common scale already, and stay as they are.
+    notes: what `fit` wants the owner of a run to know, one sentence each.
     """
 
     spec: str = ""
     kind: str = "image"
     batch: int = 64
+    scaled: bool = False
+    notes: Sequence[str] = ()
 
     @property
     def width(self) -> int:
@@ -45,6 +50,15 @@ class Encoder:
 
     def check(self, images: Images) -> None:
         """Refuse, as InputError, samples that cannot be encoded."""
+
+    def taken(self, images: Images) -> Images:
+        """The samples as `encode` takes them, checked."""
+        self.check(images)
+        return images
+
+    def on_features(self, policy: Policy) -> Policy | None:
+        """How views are made of the features, where that is as good as views of the samples; None: it is not."""
+        return None
 
     def fit(self, images: Images) -> None:
         """Learn what depends on the data (scales, categories). Encoders that bring their weights learn nothing."""

@@ -103,7 +103,7 @@ def features(
     name that tells it from others, keeps them in a temporary folder. Of several processes, one computes.
     """
     named = policy is None or augment.spec(policy)["policy"] in augment.names()
-    encoder.check(images)
+    images = replace(encoder.taken(images), columns=None)
     setting = (encoder, images, policy, views, seed)
     if folder is None or not named:
         x = _temporary(*setting, verbose)

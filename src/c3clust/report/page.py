@@ -66,7 +66,7 @@ def payload(record: RunRecord, view: View, edits: Edits, run: str = "RUN") -> di
     """All that the page shows, as plain data."""
     view = view.merged(np.asarray(edits.target))
     live, similarity = edits.live, view.similarity()
-    noun = "image" if view.thumbs else "sample"
+    noun = view.noun
     mean = float(view.certain.sum() / view.n)
     names = {i: edits.name(i) for i in live}
     facts = Facts(
@@ -97,6 +97,7 @@ def payload(record: RunRecord, view: View, edits: Edits, run: str = "RUN") -> di
         "classes": view.classes,
         "items": _items(view),
         "thumbs": _thumbs(view),
+        "traits": view.traits and view.traits.kind,
         "map": _map(view),
         "stages": [_stage(stage, edits, record) for stage in record.stages],
         "confusion": _confusion(view, live),
@@ -119,7 +120,12 @@ def _cluster(i: int, view: View, edits: Edits, similarity: np.ndarray) -> dict[s
         "near": near,
         "similarity": None if near is None or not view.unit else _number(similarity[i, near]),
         "top": None if top is None else [view.classes[top], _number(counts[top] / counts.sum())],
+        "traits": [_trait(trait) for trait in view.traits.top(i)] if view.traits and size else [],
     }
+
+
+def _trait(trait: dict[str, Any]) -> dict[str, Any]:
+    return {key: _number(value) if isinstance(value, float) else value for key, value in trait.items()}
 
 
 def _items(view: View) -> dict[str, Any]:
@@ -129,6 +135,7 @@ def _items(view: View) -> dict[str, Any]:
         "confidence": [_number(value) for value in view.confidence],
         "class": view.y.tolist() if view.classes else None,
         "typical": [_number(value) for value in view.closeness()],
+        "text": view.texts,
     }
 
 

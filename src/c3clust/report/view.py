@@ -5,8 +5,9 @@ of clusters is an addition of rows. Pictures, names and places on the map are ke
 
 view.npz holds no pickles. Its arrays:
 
-    header       uint8 []      JSON: format, n, unit, classes, layout (what made the map), thumbs (null for vectors):
-                               {"width", "height", "quality", "n_sheets"}
+    header       uint8 []      JSON: format, n, unit, classes, layout (what made the map), noun (what a sample is),
+                               thumbs (null for vectors): {"width", "height", "quality", "n_sheets"},
+                               traits (null, or of texts and tables): {"kind", "names"}
     sizes        int64 [M]     samples in each cluster
     certain      float64 [M]   sum of their confidence (NaN where the method gives none)
     centres      float32 [M, D] mean of their z
@@ -20,6 +21,8 @@ view.npz holds no pickles. Its arrays:
     map_rows     int32 [k]     which of the m rows are on the map: a fair sample of all n
     xy           float32 [k, 2] where
     sheet_0 ...  uint8 []      sprite sheets of the m thumbnails in order, as image files
+    texts        uint8 []      of texts and tables: the m samples in words, as a JSON list
+    trait_sums, trait_counts   float64 [M, J], trait_spread [J], trait_share bool [J]: what traits.py tells clusters by
 """
 
 import io
@@ -34,7 +37,9 @@ import numpy as np
 from c3clust.errors import InputError, RunError
 from c3clust.files import write_atomically
 from c3clust.report import sprites
+from c3clust.report import traits as telling
 from c3clust.report.layout import layout
+from c3clust.report.traits import Traits
 
 __all__ = ["View", "build"]
 
@@ -44,6 +49,7 @@ MAX_THUMBS = 10_000
 MAX_MAP = 4_000
 BUDGET = 9_000_000  # bytes of all sheets: as base64 within a page of 15 MB
 CHUNK = 16_384
+LONGEST = 400  # characters of a sample in words
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +74,9 @@ class View:
     map_rows: np.ndarray
     xy: np.ndarray
     sheets: list[bytes]
+    noun: str = "sample"
+    texts: list[str] | None = None
+    traits: Traits | None = None
 
     def merged(self, target: np.ndarray) -> "View":
         """The view after each cluster i has become target[i]; the rows of clusters that are gone are zero."""
@@ -80,6 +89,7 @@ class View:
             centres=weights / np.maximum(sizes, 1)[:, None],
             confusion=_gather(self.confusion, target),
             labels=target[self.labels].astype(np.int32),
+            traits=self.traits and self.traits.merged(target),
         )
 
     def closeness(self) -> np.ndarray:
@@ -112,10 +122,16 @@ class View:
                 "quality": self.thumbs.quality,
                 "n_sheets": len(self.sheets),
             },
+            "noun": self.noun,
+            "traits": self.traits and {"kind": self.traits.kind, "names": self.traits.names},
         }
         arrays = {name: getattr(self, name) for name in _ARRAYS}
         arrays |= {"header": _as_bytes(json.dumps(header)), "names": _as_bytes(json.dumps(self.names))}
         arrays |= {f"sheet_{i}": np.frombuffer(sheet, dtype=np.uint8) for i, sheet in enumerate(self.sheets)}
+        if self.texts is not None:
+            arrays["texts"] = _as_bytes(json.dumps(self.texts))
+        if self.traits is not None:
+            arrays |= {f"trait_{name}": getattr(self.traits, name) for name in _TRAITS}
         path = Path(run_dir) / FILE
         out = io.BytesIO()
         np.savez_compressed(out, **arrays)
@@ -159,6 +175,9 @@ class View:
         if plan and not (0 < plan.width <= sprites.SHEET and 0 < plan.height <= sprites.SHEET):
             raise ValueError(f"thumbnails of {plan.width} x {plan.height} px are out of range")
         sheets = [arrays[f"sheet_{i}"].tobytes() for i in range(int(how["n_sheets"]))] if how else []
+        texts = json.loads(arrays["texts"].tobytes()) if "texts" in arrays.files else None
+        if texts is not None and len(texts) != m:
+            raise ValueError("its parts differ in length")
         return cls(
             n=int(header["n"]),
             unit=bool(header["unit"]),
@@ -167,11 +186,25 @@ class View:
             thumbs=plan,
             names=[str(name) for name in names],
             sheets=sheets,
+            noun=str(header.get("noun") or ("image" if plan else "sample")),
+            texts=None if texts is None else [str(text) for text in texts],
+            traits=_checked_traits(arrays, header["traits"], n_clusters) if header.get("traits") else None,
             **a,
         )
 
 
+_TRAITS = ["sums", "counts", "spread", "share"]
 _ARRAYS = ["sizes", "certain", "centres", "confusion", "index", "labels", "confidence", "y", "z", "map_rows", "xy"]
+
+
+def _checked_traits(arrays: Any, how: Any, n_clusters: int) -> Traits:
+    names = [str(name) for name in how["names"]]
+    shapes = {"sums": (n_clusters, len(names)), "counts": (n_clusters, len(names)), "spread": (len(names),)}
+    found = {name: arrays[f"trait_{name}"] for name in _TRAITS}
+    for name, shape in (shapes | {"share": (len(names),)}).items():
+        if found[name].shape != shape:
+            raise ValueError(f"trait_{name} has shape {found[name].shape}, needed is {shape}")
+    return Traits(str(how["kind"]), names, found["sums"], found["counts"], found["spread"], found["share"].astype(bool))
 
 
 def build(
@@ -188,10 +221,12 @@ def build(
     max_map: int = MAX_MAP,
     budget: int = BUDGET,
     seed: int = 0,
+    columns: Sequence[tuple[str, Sequence[str] | None]] | None = None,
 ) -> View:
     """Gather what the page shows of a finished run.
 
-    x: [n, C, H, W], [n, F] or None; only the sampled are read, in chunks. z: [n, D]. labels: [n] in 0..n_clusters-1.
+    x: [n, C, H, W], [n, F] or None; only the sampled are read, in chunks. [n] of str are texts; with `columns`, the
+    names and categories of its columns, [n, C] is a table. z: [n, D]. labels: [n] in 0..n_clusters-1.
     confidence: [n] in [0, 1] or None. y: [n] true classes as integers into `classes`, or None.
     """
     labels = np.asarray(labels, dtype=np.int64)
@@ -218,6 +253,7 @@ def build(
     map_rows = np.flatnonzero(np.isin(index, mapped))
     kept = np.asarray(z[index], dtype=np.float32)
     xy, how = layout(kept[map_rows], seed)
+    noun, texts, traits = _in_words(x, columns, index, labels, n_clusters, seed)
     confusion = np.zeros((n_clusters, len(classes)), np.int64)
     np.add.at(confusion, (labels[truth >= 0], truth[truth >= 0]), 1)
     return View(
@@ -239,7 +275,28 @@ def build(
         map_rows=map_rows.astype(np.int32),
         xy=xy,
         sheets=sheets,
+        noun=noun,
+        texts=texts,
+        traits=traits,
     )
+
+
+def _in_words(
+    x: Any,
+    columns: Sequence[tuple[str, Sequence[str] | None]] | None,
+    index: np.ndarray,
+    labels: np.ndarray,
+    n_clusters: int,
+    seed: int,
+) -> tuple[str, list[str] | None, Traits | None]:
+    """What a sample is called, the chosen ones in words, and what sets clusters apart; for texts and tables."""
+    if columns is not None:
+        rows = telling.row_texts(x[index], columns, LONGEST)
+        return "row", rows, telling.of_columns(x, columns, labels, n_clusters)
+    if x is not None and len(x.shape) == 1:
+        texts = [text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…" for text in map(str, x[index])]
+        return "text", texts, telling.of_texts(x, labels, n_clusters, seed)
+    return "image" if x is not None and len(x.shape) == 4 else "sample", None, None
 
 
 def _check(n: int, z: Any, confidence: np.ndarray, names: Sequence[str], x: Any, y: Any) -> None:

@@ -7,7 +7,7 @@ const items = run.items, thumbs = run.thumbs, clusters = run.clusters;
 const rank = new Map(clusters.map((c, i) => [c.id, i]));
 const byId = (id) => clusters[rank.get(id)];
 const main = document.getElementById("main"), live = document.getElementById("live");
-const TYPICAL = 16, UNSURE = 8, PAGE = 240, GAP = 6;
+const TYPICAL = items.text ? 6 : 16, UNSURE = items.text ? 4 : 8, PAGE = 240, GAP = 6;
 /* Thumbnails are whole pixels wide; on a phone five of them fill a line. */
 const SIDE = innerWidth <= 560 ? Math.min(72, Math.floor((main.clientWidth - 32 - 4 * GAP) / 5)) : 64;
 
@@ -66,7 +66,7 @@ if (thumbs) {
 const className = (row) => items.class && items.class[row] >= 0 ? run.classes[items.class[row]] : null;
 function describe(row) {
   const sure = items.confidence[row], known = className(row);
-  return [items.name[row], byId(items.cluster[row]).name, sure === null ? null : `confidence ${percent(sure)}`,
+  return [items.text ? items.text[row] : items.name[row], byId(items.cluster[row]).name, sure === null ? null : `confidence ${percent(sure)}`,
     known === null ? null : `class ${known}`].filter((part) => part !== null).join(", ");
 }
 function place(node, row, side) {
@@ -83,6 +83,7 @@ function place(node, row, side) {
 }
 function thumb(row, side = SIDE) {
   const props = { type: "button", title: describe(row), "data-row": row, onclick: () => openItem(row) };
+  if (items.text) return h("button", { ...props, class: "said" }, h("span", {}, items.text[row]));
   if (!thumbs) return h("button", { ...props, class: "chip" }, items.name[row]);
   return place(h("button", { ...props, "aria-label": describe(row) }), row, side);
 }
@@ -134,7 +135,7 @@ function choice(label, options, chosen, act) {
   return box;
 }
 function openCluster(id) {
-  const c = byId(id), rows = rowsOf(id), grid = strip([], `Images of ${c.name}`);
+  const c = byId(id), rows = rowsOf(id), grid = strip([], `${capital(run.noun)}s of ${c.name}`);
   const more = h("button", { type: "button", class: "quiet more", onclick: () => show(grid.children.length) }, "Show more");
   function show(from) {
     if (from === 0) grid.replaceChildren();
@@ -154,6 +155,7 @@ function openItem(row) {
   const facts = [["Name", items.name[row]], ["Cluster", byId(id).name], ["Confidence", percent(sure, 1)]];
   if (known !== null) facts.push(["Class", known]);
   const box = openDialog("one", h("h2", {}, capital(run.noun)), null,
+    items.text ? h("p", { class: "whole" }, items.text[row]) : null,
     thumbs ? place(h("div", { role: "img", "aria-label": items.name[row] }), row, thumbs.pixelated ? 280 : 2 * Math.max(thumbs.width, thumbs.height)) : null,
     table(facts),
     h("button", { type: "button", class: "quiet", onclick: () => {
@@ -265,11 +267,24 @@ function cluster(c) {
     c.near === null ? null : h("span", {}, "Nearest ", link(c.near), c.similarity === null ? "" : h("span", { title: "Cosine of the centres of the two clusters" }, ` (${fixed(c.similarity, 2)})`)),
     c.merged.length ? h("span", {}, `Merged with ${c.merged.join(", ")}`) : null,
     c.named ? h("span", {}, `Number ${c.id}`) : null);
-  return h("article", { class: "cluster", id: `cluster-${c.id}`, tabindex: "-1", "data-id": c.id, "aria-label": c.name },
+  const apart = c.traits.length ? [h("h4", {}, run.traits === "words" ? "Words that set it apart" : "What sets it apart"), run.traits === "words" ? words(c) : columns(c)] : null;
+  return h("article", { class: items.text ? "cluster wordy" : "cluster", id: `cluster-${c.id}`, tabindex: "-1", "data-id": c.id, "aria-label": c.name },
     h("div", {}, h("h3", {}, mark(i), h("span", {}, heading(c))), facts,
       h("button", { type: "button", class: "quiet open", "aria-label": `See more of ${c.name}`, onclick: () => openCluster(c.id) }, rows.length > typical.length ? `See ${count(rows.length)}` : "See all")),
-    h("div", {}, h("h4", {}, "Most typical"), strip(typical, `Most typical of ${c.name}`, 10)),
+    h("div", {}, apart, h("h4", {}, "Most typical"), strip(typical, `Most typical of ${c.name}`, 10)),
     unsure.length ? h("div", {}, h("h4", {}, "Least certain"), strip(unsure, `Least certain of ${c.name}`, 5)) : null);
+}
+
+/* Of texts: the words, the strongest first. Of tables: the columns, with the mean (or share) here and in all rows. */
+const words = (c) => h("ul", { class: "words", "aria-label": `Words that set ${c.name} apart` }, c.traits.map((t) =>
+  h("li", { title: `${percent(t.here, 2)} of the words here, ${percent(t.all, 2)} of all` }, t.name)));
+function columns(c) {
+  const value = (t, v) => t.share ? percent(v) : short(v);
+  const far = Math.max(...c.traits.map((t) => Math.abs(t.weight)), 1);
+  return h("table", { class: "apart" }, h("thead", {}, h("tr", {}, ["Column", "Here", "All", "Difference"].map((name) => h("th", { scope: "col" }, name)))),
+    h("tbody", {}, c.traits.map((t) => h("tr", {}, h("th", { scope: "row" }, t.name), h("td", {}, value(t, t.here)), h("td", {}, value(t, t.all)),
+      h("td", { title: "Difference of the means in standard deviations of all rows" }, h("span", { class: t.weight < 0 ? "less" : "more", vars: { "--w": `${Math.abs(t.weight) / far * 100}%` } }),
+        `${t.weight > 0 ? "+" : ""}${fixed(t.weight, 1)}`)))));
 }
 
 /* 6. Map */
@@ -372,7 +387,7 @@ function map() {
     draw();
     if (i < 0) return;
     const row = m.row[i], sure = items.confidence[row], known = className(row);
-    tip.replaceChildren(...[thumbs ? place(h("span", { role: "img", "aria-label": items.name[row] }), row, 88) : null, h("b", {}, items.name[row]),
+    tip.replaceChildren(...[thumbs ? place(h("span", { role: "img", "aria-label": items.name[row] }), row, 88) : null, h("b", {}, items.text ? items.text[row] : items.name[row]),
       h("span", {}, byId(items.cluster[row]).name), sure === null ? null : h("span", { class: "small" }, `${percent(sure)} confident`),
       known === null ? null : h("span", { class: "small" }, `class ${known}`)].filter(Boolean));
     const x = X(i), y = Y(i), left = x + 16 + tip.offsetWidth > w ? x - 16 - tip.offsetWidth : x + 16;
@@ -564,9 +579,9 @@ function truth() {
   const list = h("ol", { class: "acc" }, order.map((i) => h("li", {},
     h("div", { class: "row" }, h("span", { title: t.classes[i] }, t.classes[i]), h("span", {}, `${percent(t.accuracy[i])} of ${count(t.totals[i])}`)),
     h("div", { class: "meter", "aria-hidden": "true", vars: { "--c": "var(--c0)" } }, h("i", { vars: { width: percent(t.accuracy[i]) } })))));
-  section("truth", "Against true labels", "Each class is matched with at most one cluster so that most images agree. Labels were used for this page only, never in training.", null,
-    h("div", { class: "truth" }, h("div", {}, h("h3", {}, "Classes and clusters"), h("p", { class: "small" }, "A row is a class; its darkest cell is where its images went. Framed: the matched cluster."), box),
-      h("div", {}, h("h3", {}, "Accuracy by class"), h("p", { class: "small" }, "Images of a class that lie in its matched cluster."), list)));
+  section("truth", "Against true labels", `Each class is matched with at most one cluster so that most ${run.noun}s agree. Labels were used for this page only, never in training.`, null,
+    h("div", { class: "truth" }, h("div", {}, h("h3", {}, "Classes and clusters"), h("p", { class: "small" }, `A row is a class; its darkest cell is where its ${run.noun}s went. Framed: the matched cluster.`), box),
+      h("div", {}, h("h3", {}, "Accuracy by class"), h("p", { class: "small" }, `${capital(run.noun)}s of a class that lie in its matched cluster.`), list)));
 }
 const tag = (id) => byId(id).named ? byId(id).name : String(id);
 function matrix(t) {

@@ -1,0 +1,47 @@
+"""Views of texts: a part of the text, without some of its words."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from c3clust.augment.checks import check_number, check_range
+
+__all__ = ["Words"]
+
+
+@dataclass(frozen=True)
+class Words:
+    """Texts: a run of consecutive words, of which some are dropped; and dropout while the encoder reads the rest.
+
+    At least one word stays. A text of up to three words is left as it is: only dropout tells its views apart.
+
+    Parameters
+    ----------
+    keep : share of the words that the run holds, from and to.
+    drop : probability that a word of the run is dropped.
+    dropout : probability with which the encoder drops its own activations.
+    """
+
+    keep: tuple[float, float] = (0.5, 1.0)
+    drop: float = 0.1
+    dropout: float = 0.1
+
+    def __post_init__(self) -> None:
+        check_range(self, "keep", 0, 1, open_low=True)
+        check_number(self, "drop", 0, 0.9, "it is a probability, and words must be left")
+        check_number(self, "dropout", 0, 0.9, "it is a probability, and activations must be left")
+
+    def __call__(self, texts: Sequence[str], size: Any, generator: torch.Generator) -> list[str]:
+        return [self._view(text, generator) for text in texts]
+
+    def _view(self, text: str, generator: torch.Generator) -> str:
+        words = text.split()
+        if len(words) <= 3:
+            return text
+        u = torch.rand(2 + len(words), generator=generator).tolist()
+        length = max(1, round(len(words) * (self.keep[0] + (self.keep[1] - self.keep[0]) * u[0])))
+        start = int(u[1] * (len(words) - length + 1))
+        run = words[start : start + length]
+        return " ".join(word for word, v in zip(run, u[2:], strict=False) if v >= self.drop) or run[0]
