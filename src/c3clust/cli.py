@@ -532,8 +532,8 @@ def _where(out: Path, record: RunRecord) -> None:
         f"{record.data['n']:,} {noun} in {record.n_clusters} clusters, {record.seconds:.0f} s", highlight=False
     )
     if record.encoder:
-        taught = ", trained with labels" if record.encoder["labels"] == "yes" else ""
-        out_console.print(f"Encoder:    {record.encoder['name']}{taught}", markup=False, highlight=False)
+        taught = ", trained with labels" if record.encoder.get("labels") == "yes" else ""
+        out_console.print(f"Encoder:    {record.encoder.get('name')}{taught}", markup=False, highlight=False)
     out_console.print(f"Run folder: {out}", highlight=False)
     out_console.print(f"Report:     {out / 'report.html'}", highlight=False)
 
