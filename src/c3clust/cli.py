@@ -531,6 +531,9 @@ def _where(out: Path, record: RunRecord) -> None:
     out_console.print(
         f"{record.data['n']:,} {noun} in {record.n_clusters} clusters, {record.seconds:.0f} s", highlight=False
     )
+    if record.encoder:
+        taught = ", trained with labels" if record.encoder["labels"] == "yes" else ""
+        out_console.print(f"Encoder:    {record.encoder['name']}{taught}", markup=False, highlight=False)
     out_console.print(f"Run folder: {out}", highlight=False)
     out_console.print(f"Report:     {out / 'report.html'}", highlight=False)
 
