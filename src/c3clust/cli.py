@@ -82,6 +82,9 @@ def fit(
     encoder: Annotated[
         str | None, typer.Option("--encoder", help="See: c3clust list encoders.", show_default="by the images")
     ] = None,
+    embeddings: Annotated[
+        bool, typer.Option("--embeddings", help="An array [n, V, F] holds V views of n samples, not pictures.")
+    ] = False,
     finetune: Annotated[bool, typer.Option("--finetune", help="Train the encoder too.")] = False,
     kind: Kind = None,
     column: Columns = None,
@@ -138,6 +141,7 @@ def fit(
     options = {
         "labels": labels,
         "max_bad": max_bad,
+        "embeddings": embeddings,
         **methods.load(method)(**params).asks(),
         **({"image_size": image_size} if image_size else {}),
         **_meant(kind, column),
@@ -527,6 +531,9 @@ def _where(out: Path, record: RunRecord) -> None:
     out_console.print(
         f"{record.data['n']:,} {noun} in {record.n_clusters} clusters, {record.seconds:.0f} s", highlight=False
     )
+    if record.encoder:
+        taught = ", trained with labels" if record.encoder["labels"] == "yes" else ""
+        out_console.print(f"Encoder:    {record.encoder['name']}{taught}", markup=False, highlight=False)
     out_console.print(f"Run folder: {out}", highlight=False)
     out_console.print(f"Report:     {out / 'report.html'}", highlight=False)
 

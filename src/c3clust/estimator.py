@@ -14,6 +14,7 @@ import hashlib
 import inspect
 import json
 import logging
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -41,10 +42,11 @@ from c3clust.guard import Guard
 from c3clust.request import Request, taken_up
 from c3clust.trainer import Objective, Stage, embed, train
 
-__all__ = ["Bench", "EstimatorMixin", "find_device", "read_model", "restore", "standard_scaling"]
+__all__ = ["SCALES", "Bench", "EstimatorMixin", "find_device", "read_model", "restore", "standard_scaling"]
 
 FORMAT = 1
 FEATURES = "c3clust-features"  # beside the run folders: what encoders made, for the next run
+SCALES = ("auto", "standard", "l2", "none")  # what a parameter `scale` may be
 LARGEST = 1e15  # a value whose square, summed over a million features, is still finite in float32
 log = logging.getLogger(__name__)
 Network = TypeVar("Network", bound=nn.Module)
@@ -282,7 +284,10 @@ class EstimatorMixin(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
             )
         bench = self._bench(images)
         self.encoder_, note = self._chosen_encoder(images)
-        bench.notes += [note] if note else []
+        if note:
+            bench.notes.append(note)
+            if bench.verbose:
+                log.warning("%s", note)
         if self.encoder_ is None or getattr(self, "finetune", False):
             self._lay_out(bench, images)
         return bench
@@ -341,7 +346,7 @@ class EstimatorMixin(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
         if self._frozen_encoder is not None:
             return self._frozen_encoder.reading()
         if len(self.input_shape_) == 1:
-            return {}
+            return {"embeddings": True}
         return {"image_size": max(self.input_shape_[-2:]), "channels": self.input_shape_[0]}
 
     def _shape(self, images: Images) -> tuple[int, ...]:
@@ -390,12 +395,13 @@ class EstimatorMixin(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
         if self._frozen_encoder is not None:
             own = encoder.on_features(bench.policy)
             views = getattr(self, "views", 4 if hasattr(self, "augment") else 0) if own is None else 0
-            folder = bench.checkpoints.folder.parent.parent / FEATURES if bench.checkpoints else None
+            beside = bench.checkpoints and bench.checkpoints.folder.parent.parent
+            folder = beside / FEATURES if beside and os.access(beside, os.W_OK) else None
             bench.encoded = encoders.features(
                 encoder, bench.images, bench.policy, views, folder=folder, verbose=bench.verbose
             )
             note |= {"views": views, "augment": augment.spec(own or bench.policy), "features": encoder.width}
-            bench.policy = own or augment.policy("none" if views else "vector")
+            bench.policy = own or augment.policy(bench.encoded.policy)
             bench.notes += encoder.notes
             self._lay_out(bench, bench.encoded)
         if note["labels"] == "yes":
@@ -407,10 +413,17 @@ class EstimatorMixin(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
 
     def _lay_out(self, bench: Bench, images: Images) -> None:
         """What the network is to see: these samples, scaled if they are vectors."""
-        scaled = len(images.x.shape) != 2 or (self.encoder_ is not None and self.encoder_.scaled)
-        self._scale = self._scaling(images.x) if self.standardises and not scaled else None
+        asked, ready = getattr(self, "scale", "auto"), self.encoder_ is not None and self.encoder_.scaled
+        standard = self.standardises and not ready if asked == "auto" else asked == "standard"
+        self._scale = self._scaling(images.x) if len(images.x.shape) == 2 and standard else None
         self.input_shape_ = bench.shape = self._shape(images)
-        bench.x = _Scaled(images.x, self._scale) if self._scale is not None else images.x
+        bench.x = self._scaled(images.x)
+
+    def _scaled(self, x: ArrayLike) -> ArrayLike:
+        """Vectors as the network sees them: standardised, of unit length, or as they are. Pictures are as they are."""
+        if len(self.input_shape_) == 1 and getattr(self, "scale", "auto") == "l2":
+            return _Scaled(x, None)
+        return x if self._scale is None else _Scaled(x, self._scale)
 
     def _bench(self, images: Images) -> Bench:
         seed = self.random_state
@@ -426,16 +439,20 @@ class EstimatorMixin(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
 
     def _embed(self, X: Any) -> Any:
         check_is_fitted(self)
-        images, encoder = self._read(X, reset=False), self._frozen_encoder
-        x = images.x
-        if encoder is not None and images.kind != "vector":  # else they are features already
-            x = encoders.Encoded(encoder.taken(images).x, encoder.to(self.device_))
-        else:
-            self._fitting(images)
-        return embed(self.network_, _Scaled(x, self._scale) if self._scale is not None else x, self.input_shape_[-2:])
+        x = self.seen(self._read(X, reset=False))
+        return embed(self.network_, self._scaled(x), self.input_shape_[-2:])
+
+    def seen(self, images: Images) -> ArrayLike:
+        """The samples as the network takes them, as features if it has an encoder; refused if they do not fit."""
+        encoder = self._frozen_encoder
+        if encoder is None or images.kind == "vector":  # they may be features already
+            return self._fitting(images).x
+        return encoders.Encoded(encoder.taken(images).x, encoder.to(self.device_))
 
     def _fitting(self, images: Images) -> Images:
         """Refuse samples that the model was not trained for: pictures for vectors, other channels, other features."""
+        if images.kind in ("text", "table"):
+            raise InputError(f"This model was trained on samples of shape {self.input_shape_}, not on {images.kind}s.")
         given, needed = tuple(images.x.shape[1:]), self.input_shape_
         same = given == needed if len(needed) == 1 else len(given) == 3 and given[0] == needed[0]
         if not same:
@@ -448,10 +465,10 @@ class EstimatorMixin(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
 
 @dataclass(frozen=True)
 class _Scaled:
-    """Feature vectors, standardised as they are read."""
+    """Feature vectors, standardised as they are read; without a scale, each made a vector of unit length."""
 
     x: ArrayLike
-    scale: tuple[Tensor, Tensor]
+    scale: tuple[Tensor, Tensor] | None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -467,11 +484,17 @@ class _Scaled:
     @property
     def views(self) -> ArrayLike:
         """What pairs are drawn from: the stored views where there are some, else the samples."""
-        return _Scaled(self.x.views, self.scale) if hasattr(self.x, "views") else self
+        if not hasattr(self.x, "views"):
+            return self
+        scale = self.scale and (self.scale[0].float(), self.scale[1].float())  # they are many, and read at every step
+        return _Scaled(self.x.views, scale)
 
     def __getitem__(self, index: Any) -> np.ndarray:
+        x = self.x[index]
+        if self.scale is None:
+            return x / np.maximum(np.linalg.norm(x, axis=-1, keepdims=True), 1e-12)
         centre, spread = (t.numpy() for t in self.scale)
-        return ((self.x[index] - centre) / spread).astype(np.float32)
+        return ((x - centre) / spread).astype(np.float32)
 
 
 def standard_scaling(x: ArrayLike) -> tuple[Tensor, Tensor]:

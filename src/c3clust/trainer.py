@@ -170,7 +170,7 @@ def encode_views(
     batch = min(batch, len(x))
     order = torch.randperm(len(x), generator=generator)[: max(min(most, len(x)) // batch, 1) * batch]
     pairs = []
-    for x_batch in _tensors(x, list(order.view(-1, batch).numpy()), device):
+    for x_batch in _tensors(getattr(x, "views", x), list(order.view(-1, batch).numpy()), device):
         x_a, x_b = augment.views(policy, x_batch, size, generator)
         pairs.append((network.encode(_layout(x_a)), network.encode(_layout(x_b))))
     return torch.cat([h_a for h_a, _ in pairs]), torch.cat([h_b for _, h_b in pairs])

@@ -70,6 +70,7 @@ def load(
     cache: str | PathLike[str] | None = None,
     root: str | PathLike[str] | None = None,
     largest: int | None = None,
+    embeddings: bool = False,
     kind: str | None = None,
     columns: Sequence[str] = (),
 ) -> Images:
@@ -105,13 +106,15 @@ def load(
         Debian's packages are searched.
     largest : int, optional
         The bound of a side that is not given. Default: 64.
+    embeddings : bool
+        Take an array [n, V, F] for V views of n samples, the first of which is the sample itself, not for pictures.
     kind : "image", "text" or "table", optional
         What a table holds. Default: its cells decide.
     columns : sequence of str
         The columns of a table to cluster; one column of words is clustered as texts. Default: all.
     """
-    kept = Path(cache) if cache else None
-    options = Options(labels, image_size, channels, max_bad, memory, workers, kept, largest, kind, tuple(columns))
+    reading = (labels, image_size, channels, max_bad, memory, workers, Path(cache) if cache else None, largest)
+    options = Options(*reading, embeddings, kind, tuple(columns))
     _check(options)
     if isinstance(place, Images):
         return place
@@ -129,7 +132,7 @@ def _from_python(value: Any, options: Options) -> Images:
 
     if are_texts(value):
         return from_texts(value)
-    return from_frame(value, options) if is_frame(value) else from_array(value)
+    return from_frame(value, options) if is_frame(value) else from_array(value, embeddings=options.embeddings)
 
 
 def _load_name(name: str, options: Options, root: Path | None) -> Images | None:

@@ -3,6 +3,8 @@
     [n, C, H, W]  or  [n, H, W, C]    pictures, C of 1 or 3
     [n, H, W]                         grey pictures
     [n, F]                            feature vectors, kept as float32
+    [n, V, F]                         V views of each sample, the first the sample itself: if they are said to be
+                                      embeddings, by `embeddings=True` or by their name in an .npz file
 
 uint8 pictures stay as they are. Other numbers become float32 in [0, 1]: values within [0, 1] are kept, values
 within [0, 255] are divided by 255, anything else is refused. Of a boolean picture, true is 1.
@@ -13,14 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from c3clust.data.images import Images
+from c3clust.data.images import ArrayLike, Images
 from c3clust.data.source import Claim, Options
+from c3clust.data.views import Views
 from c3clust.errors import DataError, InputError
 
 __all__ = ["claims", "from_array", "policy_for", "read"]
 
 CHANNELS = (1, 3)
-X_KEYS = ("x", "images", "data", "x_train", "arr_0")
+X_KEYS = ("x", "images", "data", "x_train", "arr_0", "embeddings", "embedding", "features")
+EMBEDDING_KEYS = ("embeddings", "embedding", "features")
 Y_KEYS = ("y", "labels", "label", "target", "y_train", "arr_1")
 ONE_INK = 0.15  # below, pictures are drawn in one ink
 
@@ -34,10 +38,12 @@ def read(path: Path, options: Options, name: str | None = None) -> Images:
     """One array of a .npy or .npz file; an .npz may hold labels under `y` or `labels`. Pickled objects are refused."""
     try:
         if path.suffix.lower() == ".npy":
-            return from_array(np.load(path, allow_pickle=False, mmap_mode="r"), place=str(path))
+            x = np.load(path, allow_pickle=False, mmap_mode="r")
+            return from_array(x, place=str(path), embeddings=options.embeddings)
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as loaded:
             x_key, y_key = _keys(loaded.files, path)
-            return from_array(loaded[x_key], loaded[y_key] if y_key else None, place=str(path))
+            named = options.embeddings or x_key.lower() in EMBEDDING_KEYS
+            return from_array(loaded[x_key], loaded[y_key] if y_key else None, place=str(path), embeddings=named)
     except InputError:
         raise
     except Exception as error:  # numpy raises almost anything on hostile bytes
@@ -47,7 +53,7 @@ def read(path: Path, options: Options, name: str | None = None) -> Images:
         ) from error
 
 
-def from_array(x: Any, y: Any = None, *, place: str = "array") -> Images:
+def from_array(x: Any, y: Any = None, *, place: str = "array", embeddings: bool = False) -> Images:
     """Images from anything numpy can look at without loss: a numpy array, a torch tensor, a nested list.
 
     >>> import numpy as np
@@ -55,6 +61,10 @@ def from_array(x: Any, y: Any = None, *, place: str = "array") -> Images:
     (5, 1, 28, 28)
     """
     x = _as_numbers(x)
+    if embeddings and x.ndim not in (2, 3):
+        raise InputError(
+            f"{place} has shape {x.shape}: embeddings are [n, F], or [n, V, F] with V views of each sample."
+        )
     if x.ndim not in (2, 3, 4):
         raise InputError(
             f"{place} has shape {x.shape}: pictures are [n, C, H, W], [n, H, W, C] or [n, H, W], "
@@ -62,30 +72,33 @@ def from_array(x: Any, y: Any = None, *, place: str = "array") -> Images:
         )
     if 0 in x.shape:
         raise InputError(f"{place} has shape {x.shape} and so holds nothing. Give at least one sample.")
-    pictures = x.ndim > 2
-    x = _pixels(_channels_first(x, place), place) if pictures else _vectors(x, place)
+    found: ArrayLike
+    if embeddings and x.ndim == 3:
+        found = Views([_vectors(x[:, view], place) for view in range(x.shape[1])])
+    else:
+        found = _vectors(x, place) if x.ndim == 2 else _pixels(_channels_first(x, place), place)
     labels, classes = label_codes(y, len(x), place) if y is not None else (None, None)
     names = [str(i) for i in range(len(x))]
-    return Images(x, names, y=labels, classes=classes, place=place, policy=policy_for(x))
+    return Images(found, names, y=labels, classes=classes, place=place, policy=policy_for(found))
 
 
-def policy_for(x: np.ndarray) -> str:
-    """The augmentation that suits: "vector" for rows, "digit" for small grey pictures in one ink, else "photo".
+def policy_for(x: ArrayLike) -> str:
+    """What suits: "vector" for rows, "none" if they have views, "digit" for small grey pictures in one ink, or "photo".
 
     Without a change of brightness, networks tell pictures of things apart by it: on Fashion-MNIST-10k, seed 0, CC
     reached an ACC of .53 with "digit" and of .69 with brightness, contrast and mirroring.
     """
-    if x.ndim == 2:
-        return "vector"
+    if len(x.shape) == 2:
+        return "none" if isinstance(x, Views) and len(x.parts) > 1 else "vector"
     return "digit" if x.shape[1] == 1 and max(x.shape[2:]) <= 32 and _ink_varies(x) < ONE_INK else "photo"
 
 
-def _ink_varies(x: np.ndarray) -> float:
+def _ink_varies(x: ArrayLike) -> float:
     """How much the mean of the pixels that are not dark differs between pictures: standard deviation / mean.
 
     scikit-learn's digits .08, MNIST .07, Fashion-MNIST .26.
     """
-    some = x[:: max(1, len(x) // 2000)].reshape(-1, int(np.prod(x.shape[1:]))).astype(np.float32)
+    some = x[np.arange(0, len(x), max(1, len(x) // 2000))].reshape(-1, int(np.prod(x.shape[1:]))).astype(np.float32)
     inked = some > 0.1 * some.max(initial=0)
     ink = (some * inked).sum(axis=1)[inked.any(axis=1)] / inked.sum(axis=1)[inked.any(axis=1)]
     return float(ink.std() / ink.mean()) if len(ink) else 0.0
@@ -144,7 +157,7 @@ def _pixels(x: np.ndarray, place: str) -> np.ndarray:
     if low < 0 or high > 255:
         raise InputError(
             f"{place} has pixel values from {low:g} to {high:g}: they must lie within [0, 1] or [0, 255]. "
-            "Undo a mean/std normalisation or rescale them first."
+            "Undo a mean/std normalisation or rescale them first; if these are embeddings [n, V, F], say embeddings."
         )
     return np.ascontiguousarray(x if high <= 1 else x / np.float32(255))
 

@@ -1,11 +1,13 @@
 """A short proof of which data a result was made from."""
 
 import hashlib
+from dataclasses import replace
 
 import numpy as np
 
 from c3clust.data.images import Images
 from c3clust.data.stream import Stream
+from c3clust.data.views import Views
 
 __all__ = ["fingerprint"]
 
@@ -22,6 +24,8 @@ def fingerprint(images: Images) -> str:
     memory, and it may miss a change in an image that was not drawn.
     """
     x = images.x
+    if isinstance(x, Views):
+        return hashlib.sha256("".join(fingerprint(replace(images, x=part)) for part in x.parts).encode()).hexdigest()
     digest = hashlib.sha256(f"{tuple(x.shape)} {x.dtype}".encode())
     if images.kind == "text":
         for text in x[:]:

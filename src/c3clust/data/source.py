@@ -60,6 +60,7 @@ class Options:
     workers: int | None = None
     cache: Path | None = None
     largest: int | None = None
+    embeddings: bool = False
     kind: str | None = None
     columns: tuple[str, ...] = ()
 

@@ -14,11 +14,11 @@ class Views:
     """n samples with V views of F features each. They index like an array [n, F] of the first view, the sample itself.
 
     `views` indexes like an array [n, V, F] of all of them: what training draws its pairs from. `parts` are V arrays
-    [n, F], in memory or mapped from files; `kept` is whatever must live as long as they do.
+    [n, F], in memory or mapped from files.
     """
 
-    def __init__(self, parts: Sequence[ArrayLike], kept: Any = None) -> None:
-        self.parts, self.kept = parts, kept
+    def __init__(self, parts: Sequence[ArrayLike]) -> None:
+        self.parts = parts
         self.shape = tuple(int(k) for k in parts[0].shape)
         self.dtype = np.dtype(np.float32)
 

@@ -9,7 +9,9 @@ cut short is made anew. Files appear under their names only when complete; the f
 import hashlib
 import json
 import os
+import shutil
 import tempfile
+import weakref
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -102,17 +104,28 @@ def features(
     """
     named = policy is None or augment.spec(policy)["policy"] in augment.names()
     images = replace(encoder.taken(images), columns=None)
+    setting = (encoder, images, policy, views, seed)
     if folder is None or not named:
-        temporary = tempfile.TemporaryDirectory(prefix="c3clust-features-")
-        return replace(
-            images, x=Views(_parts(encoder, images, policy, views, seed, Path(temporary.name), verbose), temporary)
-        )
-    if dist.rank() == 0:
-        parts = _parts(encoder, images, policy, views, seed, folder, verbose)
-    dist.wait()
-    if dist.rank() > 0:
-        parts = _parts(encoder, images, policy, views, seed, folder, False)
-    return replace(images, x=Views(parts))
+        x = _temporary(*setting, verbose)
+    else:
+        first = _parts(*setting, folder, verbose) if dist.rank() == 0 else None
+        dist.wait()
+        x = Views(first or _parts(*setting, folder, False))
+    return replace(images, x=x, policy="none" if len(x.parts) > 1 else "vector")
+
+
+def _temporary(
+    encoder: Encoder, images: Images, policy: augment.Policy | None, views: int, seed: int, verbose: bool
+) -> Views:
+    """Features in a folder that goes when they are no longer used."""
+    folder = Path(tempfile.mkdtemp(prefix="c3clust-features-"))
+    try:
+        x = Views(_parts(encoder, images, policy, views, seed, folder, verbose))
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    weakref.finalize(x, shutil.rmtree, folder, ignore_errors=True)
+    return x
 
 
 def _parts(

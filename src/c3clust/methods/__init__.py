@@ -6,8 +6,10 @@ from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any
 
+from c3clust.encoders import register
 from c3clust.errors import InputError, suggest
 from c3clust.estimator import read_model, restore
+from c3clust.methods._run_encoder import Runs
 
 __all__ = ["load", "load_model", "names", "parameters", "title"]
 
@@ -18,7 +20,8 @@ def names() -> list[str]:
     >>> {"c3", "cc", "kmeans"} <= set(names())
     True
     """
-    return sorted(module.name for module in iter_modules([str(Path(__file__).parent)]))
+    found = (module.name for module in iter_modules([str(Path(__file__).parent)]))
+    return sorted(name for name in found if not name.startswith("_"))
 
 
 def load(name: str) -> Any:
@@ -50,3 +53,6 @@ def load_model(folder: str | Path, **given: Any) -> Any:
     """
     meta, state = read_model(folder)
     return restore(load(meta["method"]), folder, given, meta, state)
+
+
+register(Runs(load_model))

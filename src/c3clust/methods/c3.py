@@ -146,7 +146,7 @@ class C3(EstimatorMixin, BaseEstimator):
         give back the network of its last healthy epoch. `stages_` says why.
     start : CC, C3, path or None, default=None
         Where stage 2 starts: a fitted estimator, or the folder of a saved one. None trains CC first.
-    encoder, views, finetune, backbone, stem, image_size, augment, projection_dim, tau_i, tau_c
+    encoder, scale, views, finetune, backbone, stem, image_size, augment, projection_dim, tau_i, tau_c
         As in :class:`CC`; of a given `start`, its own network, encoder and size of images are taken.
     cc_epochs, cc_batch_size, cc_lr, cc_schedule, cc_warmup
         Stage 1: `epochs`, `batch_size`, `lr`, `schedule` and `warmup` of :class:`CC`.
@@ -200,6 +200,7 @@ class C3(EstimatorMixin, BaseEstimator):
         guard: bool = True,
         start: Any = None,
         encoder: Any = "auto",
+        scale: str = "auto",
         views: int = 4,
         finetune: bool = False,
         backbone: str | nn.Module = "auto",
@@ -232,6 +233,7 @@ class C3(EstimatorMixin, BaseEstimator):
         self.guard = guard
         self.start = start
         self.encoder = encoder
+        self.scale = scale
         self.views = views
         self.finetune = finetune
         self.backbone = backbone
@@ -269,7 +271,18 @@ class C3(EstimatorMixin, BaseEstimator):
         self._stage_1()._check_params()
 
     def _stage_1(self) -> CC:
-        shared = ("views", "finetune", "backbone", "stem", "image_size", "augment", "projection_dim", "tau_i", "tau_c")
+        shared = (
+            "scale",
+            "views",
+            "finetune",
+            "backbone",
+            "stem",
+            "image_size",
+            "augment",
+            "projection_dim",
+            "tau_i",
+            "tau_c",
+        )
         stage = ("epochs", "batch_size", "lr", "schedule", "warmup")
         params = {name: getattr(self, name) for name in shared} | {name: getattr(self, f"cc_{name}") for name in stage}
         first = CC(self.n_clusters, **params)

@@ -15,7 +15,7 @@ from torch.nn import functional as F
 
 from c3clust import checks, dist, onepass
 from c3clust.assign import nearest, spherical_kmeans
-from c3clust.estimator import Bench, EstimatorMixin
+from c3clust.estimator import SCALES, Bench, EstimatorMixin
 from c3clust.networks import ClusterNet, backbone
 from c3clust.ops import entropy, full_precision, nt_xent
 from c3clust.trainer import Stage, auto_epochs
@@ -119,6 +119,9 @@ class CC(EstimatorMixin, BaseEstimator):
         A pretrained encoder, whose features f then takes: "efficientnet-lite0", "hf:NAME_OR_FOLDER", "timm:NAME", the
         folder of a run, or a module. "auto" takes the first for photographs of 64 px and more where it is installed;
         "none" is none, and so is "auto" where a backbone is chosen.
+    scale : {"auto", "standard", "l2", "none"}, default="auto"
+        How feature vectors are scaled: each feature to mean 0 and standard deviation 1 ("auto", "standard"), each
+        vector to unit length ("l2"), or not at all.
     views : int, default=4
         Random views of a sample of which features are made, from which pairs are drawn; with 0, pairs are made from
         the features by noise and by leaving some out.
@@ -183,6 +186,7 @@ class CC(EstimatorMixin, BaseEstimator):
         n_clusters: int = 10,
         *,
         encoder: Any = "auto",
+        scale: str = "auto",
         views: int = 4,
         finetune: bool = False,
         backbone: str | nn.Module = "auto",
@@ -204,6 +208,7 @@ class CC(EstimatorMixin, BaseEstimator):
     ) -> None:
         self.n_clusters = n_clusters
         self.encoder = encoder
+        self.scale = scale
         self.views = views
         self.finetune = finetune
         self.backbone = backbone
@@ -228,6 +233,7 @@ class CC(EstimatorMixin, BaseEstimator):
         checks.number("tau_c", self.tau_c, 1e-3, why="it divides cosines. A usual value is 1.0.")
         checks.whole("projection_dim", self.projection_dim, why="it is the width of z. A usual value is 128.")
         checks.number("warmup", self.warmup, 0, 1, why="it is a share of the epochs. A usual value is 0.3.")
+        checks.choice("scale", self.scale, SCALES)
         checks.whole("views", self.views, 0, why="it counts views of a sample. A usual value is 4.")
         checks.flag("finetune", self.finetune)
         checks.stage(self.epochs, self.batch_size, self.lr, self.schedule)

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 
 from c3clust import checks
 from c3clust.assign import Centres
-from c3clust.estimator import Bench, EstimatorMixin
+from c3clust.estimator import SCALES, Bench, EstimatorMixin
 
 __all__ = ["KMeans"]
 
@@ -24,6 +24,8 @@ class KMeans(EstimatorMixin, BaseEstimator):
     n_clusters : int, default=10
     encoder : str, torch.nn.Module or None, default=None
         A pretrained encoder, whose features take the place of the images: as in :class:`CC`.
+    scale : {"auto", "standard", "l2", "none"}, default="auto"
+        How feature vectors are scaled, as in :class:`CC`; "auto" does not.
     image_size : int, default=None
         Side in pixels at which images are clustered; None keeps their own.
     n_init : int, default=10
@@ -54,17 +56,20 @@ class KMeans(EstimatorMixin, BaseEstimator):
         n_clusters: int = 10,
         *,
         encoder: Any = None,
+        scale: str = "auto",
         image_size: int | None = None,
         n_init: int = 10,
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.encoder = encoder
+        self.scale = scale
         self.image_size = image_size
         self.n_init = n_init
         self.random_state = random_state
 
     def _check_params(self) -> None:
+        checks.choice("scale", self.scale, SCALES)
         checks.whole("n_init", self.n_init, why="it counts starts. A usual value is 10.")
 
     def _build_network(self, shape: tuple[int, ...]) -> Centres:

@@ -14,7 +14,7 @@ from c3clust.networks.resnet import resnet18, resnet34, resnet50
 __all__ = ["ClusterNet", "backbone", "names"]
 
 _RESNETS = {"resnet18": resnet18, "resnet34": resnet34, "resnet50": resnet50}
-_FLAT = {"mlp": (256, 2), "shallow": (512, 1)}  # width and hidden layers
+_FLAT = {"mlp": (256, 2), "shallow": (256, 1)}  # width and hidden layers
 _STEMS = ("auto", "imagenet", "small")
 SMALL = 32  # px: up to here "auto" takes the small net, and
 EMBEDDING = 256  # features

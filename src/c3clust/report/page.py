@@ -227,6 +227,7 @@ def _sizes(row: Any, edits: Edits) -> list[int] | None:
 def _made(record: RunRecord, run: str) -> dict[str, Any]:
     skipped = [entry for entry in record.data.get("skipped") or [] if isinstance(entry, (list, tuple)) and entry]
     data = {key: value for key, value in record.data.items() if key not in ("skipped", "classes")}
+    data |= {f"encoder: {key}": value for key, value in (record.encoder or {}).items()}
     return {
         "command": record.command,
         "run": run,
