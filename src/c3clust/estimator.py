@@ -451,6 +451,8 @@ class EstimatorMixin(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
 
     def _fitting(self, images: Images) -> Images:
         """Refuse samples that the model was not trained for: pictures for vectors, other channels, other features."""
+        if images.kind in ("text", "table"):
+            raise InputError(f"This model was trained on samples of shape {self.input_shape_}, not on {images.kind}s.")
         given, needed = tuple(images.x.shape[1:]), self.input_shape_
         same = given == needed if len(needed) == 1 else len(given) == 3 and given[0] == needed[0]
         if not same:

@@ -21,12 +21,13 @@ class Words:
     ----------
     keep : share of the words that the run holds, from and to.
     drop : probability that a word of the run is dropped.
-    dropout : probability with which the encoder drops its own activations.
+    dropout : probability with which the encoder drops its own features; 0.05 of features, the same in all tokens, moves
+        MiniLM's output as far as 0.1 of activations does: to a cosine of 0.953 against 0.959.
     """
 
-    keep: tuple[float, float] = (0.5, 1.0)
+    keep: tuple[float, float] = (0.7, 1.0)
     drop: float = 0.1
-    dropout: float = 0.1
+    dropout: float = 0.05
 
     def __post_init__(self) -> None:
         check_range(self, "keep", 0, 1, open_low=True)
