@@ -119,7 +119,7 @@ def when_training(folder):
 
 
 def test_a_killed_bench_takes_its_workers_along_and_goes_on(three_kinds, tmp_path):
-    job = cc(three_kinds, epochs=40, warmup=0)
+    job = cc(three_kinds, epochs=24, warmup=0)
     words = [sys.executable, "-c", RUN, json.dumps(job.plain()), str(tmp_path)]
     bench = subprocess.Popen(words)
     owner = when_training(folder_of(tmp_path, job))
@@ -132,11 +132,11 @@ def test_a_killed_bench_takes_its_workers_along_and_goes_on(three_kinds, tmp_pat
         os.kill(owner, 0)
     assert again.status == "ok", again.reason
     assert any("The run was interrupted" in note for note in again.notes)
-    assert [seen["epoch"] for seen in again.epochs("cc")] == list(range(1, 41))
+    assert [seen["epoch"] for seen in again.epochs("cc")] == list(range(1, 25))
 
 
 def test_a_killed_worker_fails_alone_and_is_taken_up(three_kinds, tmp_path):
-    job = cc(three_kinds, epochs=40, warmup=0)
+    job = cc(three_kinds, epochs=24, warmup=0)
 
     def kill():
         owner = when_training(folder_of(tmp_path, job))

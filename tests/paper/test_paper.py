@@ -24,6 +24,8 @@ def done(three_kinds, tmp_path_factory):
         patch.setenv("OMP_NUM_THREADS", "1")
         patch.setattr(settings, "EPOCHS", 2)
         patch.setitem(settings.PAPER, "epochs", 2)
+        patch.setattr("c3clust.paper.fig_zeta.ZETAS", (0.6, 0.9))
+        patch.setattr("c3clust.paper.fig_gamma.GAMMAS", (0.001, 0.1))
         patch.setattr(settings.Setting, "is_paper_size", True)  # leaves out the default, whose epochs are many
         for name in FIGURES:
             paper.make(name, paper.Setting(three_kinds, (0,)), out, 1, told.append)
