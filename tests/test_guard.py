@@ -44,6 +44,13 @@ def test_figures():
     assert effective_clusters([7, 0, 0]) == 1
 
 
+def test_an_overfull_epoch_goes_on_but_is_not_gone_back_to(watch, network):
+    for number, positives in enumerate((11.0, 13.0), 1):
+        assert not watch.stops(network, epoch(positives, EVEN), number)
+    assert watch.stops(network, epoch(90.0, EVEN), 3)
+    assert watch.decision["returned"] == 1
+
+
 @pytest.mark.parametrize(
     ("what", "why"),
     [
