@@ -20,6 +20,19 @@ def one_thread():
     torch.set_num_threads(1)
 
 
+@pytest.fixture(scope="session")
+def three_kinds(tmp_path_factory):
+    """A file with 48 small pictures of three kinds, and their labels."""
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    y = np.arange(48) % 3
+    x = np.clip(rng.normal(0.1, 0.05, (48, 8, 8)) + (y[:, None, None] + 1) * np.eye(8) / 4, 0, 1)
+    path = tmp_path_factory.mktemp("three_kinds") / "x.npz"
+    np.savez(path, x=x.astype(np.float32), y=y)
+    return str(path)
+
+
 @pytest.fixture
 def c3clust(monkeypatch, capsys):
     """The command line, in this process: many calls are quick. Gives returncode, stdout and stderr."""

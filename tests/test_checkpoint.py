@@ -14,7 +14,7 @@ from c3clust.request import Request
 
 SMALL = {
     "n_clusters": 3, "cc_epochs": 4, "cc_batch_size": 16, "pretrain_epochs": 2, "pretrain_batch_size": 16, "epochs": 3,
-    "batch_size": 16, "hidden": (8,), "n_init": 2, "random_state": 0,
+    "batch_size": 16, "hidden": (8,), "n_init": 2, "zeta": 0.8, "random_state": 0,
 }  # fmt: skip
 TRAINED = [name for name in methods.names() if "epochs" in methods.parameters(name)]
 
@@ -121,6 +121,17 @@ def test_a_damaged_checkpoint_falls_back_to_the_one_before(x, whole, run, caplog
     assert_same(whole, make("c3").fit(x, run_dir=run))
     assert "the one before it taken" in caplog.text
     assert "went on in stage 3 after epoch 1" in caplog.text
+
+
+def test_the_search_for_zeta_is_done_again(x, tmp_path, monkeypatch):
+    whole = make("c3", zeta="auto").fit(x)
+    with monkeypatch.context() as patch:
+        killed_at(patch, 4 * 3 + 3 + 2 * 3 + 1)  # in the third epoch of the third stage; 3 batches served the search
+        with pytest.raises(Killed):
+            make("c3", zeta="auto").fit(x, run_dir=tmp_path / "run")
+    one = make("c3", zeta="auto").fit(x, run_dir=tmp_path / "run")
+    assert_same(whole, one)
+    assert one.zeta_ == whole.zeta_
 
 
 def test_two_places_and_all_finished_stages_are_kept(run):

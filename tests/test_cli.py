@@ -212,7 +212,20 @@ def test_a_damaged_model_is_refused(c3clust, run, photos, tmp_path, damage):
 
 def test_help_and_version(c3clust):
     assert c3clust("--version").stdout.startswith("c3clust 0.")
-    for command in ("fit", "resume", "predict", "evaluate", "list", "report", "export", "label", "merge", "undo"):
+    for command in (
+        "fit",
+        "resume",
+        "predict",
+        "evaluate",
+        "list",
+        "report",
+        "export",
+        "label",
+        "merge",
+        "undo",
+        "bench",
+        "paper",
+    ):
         assert "Example" in c3clust(command, "--help").stdout
 
 

@@ -103,7 +103,7 @@ def x():
 
 def test_a_run_that_diverges_gives_back_its_start(x, tmp_path):
     images = data.load(x)
-    params = {"n_clusters": 3, "cc_epochs": 2, "epochs": 2, "batch_size": 16, "lr": 1e30}
+    params = {"n_clusters": 3, "cc_epochs": 2, "epochs": 2, "batch_size": 16, "zeta": 0.8, "lr": 1e30}
     fitted, record = runs.fit(images, tmp_path / "run", "c3", params)
     assert record.stages[-1]["guard"]["decision"]["returned"] == 0
     assert record.notes[0].startswith("The guard stopped stage c3 after epoch 1")

@@ -14,10 +14,11 @@ LAYERS = [
     {"ops", "dist", "checks", "record", "assignments", "metrics"},
     {"data", "augment", "networks", "progress", "onepass", "report", "guard"},
     {"checkpoint", "assign", "encoders"},
-    {"trainer", "request"},
+    {"trainer", "request", "zeta"},
     {"estimator"},
     {"methods"},
     {"settings", "recipes", "runs"},
+    {"bench"},
     {"paper"},
     {"cli"},
 ]

@@ -22,7 +22,7 @@ PAPER = {
     "c3-tiny-imagenet": ("tiny-imagenet", 200, 0.95, 0.5, 0.0),
 }
 NATIVE = {"c3-cifar10-32px": 32, "c3-cifar100-32px": 32, "c3-tiny-imagenet-64px": 64}
-CPU = {"c3-digits": "digits", "c3-mnist-10k": "mnist", "c3-fashion-10k": "fashion", "c3-cifar10-cpu": "cifar10"}
+CPU = {"c3-digits": "digits", "c3-mnist-10k": "mnist", "c3-fashion-10k": "fashion", "c3-cifar10-10k": "cifar10"}
 
 
 def expected(name: str) -> dict:

@@ -4,6 +4,7 @@ A mistake of the user is one sentence on standard error and exit code 2; results
 """
 
 import json
+import os
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
@@ -15,9 +16,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from c3clust import __version__, data, dist, encoders, methods, metrics, recipes, report, runs
+from c3clust import __version__, bench, data, dist, encoders, methods, metrics, paper, recipes, report, runs
 from c3clust.assignments import Assignments, read_labels
-from c3clust.errors import C3ClustError, InputError, suggest
+from c3clust.bench import plan, table
+from c3clust.errors import C3ClustError, InputError, RunError, suggest
 from c3clust.record import RunRecord
 from c3clust.report import edits, export
 from c3clust.settings import parse_settings
@@ -352,13 +354,135 @@ def _edited(run: Path, now: edits.Edits) -> None:
         report.render(run)
 
 
+Seeds = Annotated[str, typer.Option("--seeds", help="One run for each: 0 1 2, or 0-4.")]
+Jobs = Annotated[int, typer.Option("--jobs", help="Runs at the same time; with more than 1, one thread each.", min=1)]
+
+
+@app.command("bench")
+def bench_(
+    sources: Annotated[
+        list[str] | None, typer.Argument(help="Folders, archives, array files, or sets by name.")
+    ] = None,
+    *,
+    out: Annotated[Path, typer.Option("-o", "--out", help="A folder that keeps all runs and the tables.")],
+    names: Annotated[str, typer.Option("--methods", help="See: c3clust list methods.", show_default="all")] = "",
+    seeds: Seeds = "0 1 2",
+    clusters: Annotated[
+        int | None, typer.Option("-k", "--clusters", help="How many clusters.", show_default="as many as classes")
+    ] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="A parameter, method.name=value; repeatable.")
+    ] = None,
+    recipe: Annotated[str | None, typer.Option("--recipe", help="See: c3clust list recipes.")] = None,
+    labels: Annotated[
+        str | None, typer.Option("--labels", help="'folders': sub-folders are classes, for scores.")
+    ] = None,
+    jobs: Jobs = 1,
+    compared: Annotated[str, typer.Option("--compare", help="Two methods, seed by seed.")] = "c3 cc",
+    quiet: Quiet = False,
+) -> None:
+    """Compare methods on data sets over seeds: a table with means and spreads.
+
+    Each run has its own folder and is done once; the same command goes on after an interruption. Rows add up: a later
+    call with other methods, data or seeds adds to the table. Without a source, the table is written again.
+
+    Examples:
+
+      c3clust bench digits --methods kmeans cc c3 --seeds 0 1 2 -o runs/bench
+
+      c3clust bench cifar10 --recipe c3-cifar10 --methods cc c3 --seeds 0 -o runs/cifar10
+    """
+    chosen, pair = names.replace(",", " ").split(), compared.replace(",", " ").split()
+    if len(pair) != 2:
+        raise InputError(f"--compare takes two methods, not {len(pair)}: for example --compare c3 cc.")
+    asked = plan.plan(sources or [], chosen, plan.numbers(seeds), clusters, settings or [], recipe, labels)
+    asked = bench.remember(out, asked)
+    with _interruptible_bench():
+        results = bench.run(asked, out, jobs, _silent if quiet else _tell)
+    text = table.write(out, results, [(pair[0], pair[1])])
+    if not quiet:
+        out_console.print(text, markup=False, highlight=False, soft_wrap=True)
+        out_console.print(f"Tables: {out / 'table.md'}, .tex, .csv; runs.csv, differences.csv", highlight=False)
+    if any(result.status == "failed" for result in results):
+        raise typer.Exit(1)
+
+
+@app.command("paper")
+def paper_(
+    what: Annotated[str, typer.Argument(help="An experiment (see: c3clust list experiments), or all.")],
+    place: Annotated[str, typer.Option("--data", help="See: c3clust list data.")] = "digits",
+    seeds: Seeds = "0 1 2",
+    out: Annotated[Path, typer.Option("-o", "--out", help="A folder that keeps all runs and the results.")] = Path(
+        "runs/paper"
+    ),
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", help="Runs at the same time.", show_default="one per core", min=1)
+    ] = None,
+    again: Annotated[bool, typer.Option("--redraw", help="Draw from the CSV files at hand; run nothing.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run an experiment of the paper: what is missing is run, what is there is taken, the figure is drawn.
+
+    Examples:
+
+      c3clust paper fig-zeta
+
+      c3clust paper all --seeds 0-4 -o runs/paper
+
+      c3clust paper fig-zeta -o runs/paper --redraw
+    """
+    chosen = paper.names() if what == "all" else [what]
+    setting = paper.Setting(place, plan.numbers(seeds))
+    workers = jobs or os.cpu_count() or 1
+    tell, failed = _silent if quiet else _tell, []
+    for name in chosen:
+        try:
+            with _interruptible_bench():
+                files = paper.redraw(name, out) if again else paper.make(name, setting, out, workers, tell)
+        except (RunError, InputError) as error:  # the other experiments can still be had
+            failed.append(error)
+            continue
+        if not quiet and files:
+            out_console.print(f"{name}: {', '.join(map(str, files))}", markup=False, highlight=False, soft_wrap=True)
+    for other in failed[1:]:
+        print(f"c3clust: {other}", file=sys.stderr)
+    if failed:
+        raise failed[0]
+
+
+@contextmanager
+def _interruptible_bench() -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        print("c3clust: stopped. Go on with the same command.", file=sys.stderr)
+        raise typer.Exit(130) from None
+
+
+def _silent(result: bench.Result) -> None:
+    pass
+
+
+def _tell(result: bench.Result) -> None:
+    """One line a run."""
+    found = f"ACC {result.scores['acc']:.3f}" if result.scores else ""
+    words = f"{result.job.data}  {result.job.name}  seed {result.job.seed}: {result.status} {found} {result.reason}"
+    err_console.print(f"{words.rstrip()}  {result.seconds:.0f} s", markup=False, highlight=False, soft_wrap=True)
+
+
 @app.command("list")
-def list_(what: Annotated[str, typer.Argument(help="methods, data, encoders or recipes")]) -> None:
-    """Say which methods, data sets, encoders or recipes there are.
+def list_(what: Annotated[str, typer.Argument(help="methods, data, encoders, recipes or experiments")]) -> None:
+    """Say which methods, data sets, encoders, recipes or experiments there are.
 
     Example:  c3clust list data
     """
-    listings = {"methods": _list_methods, "data": _list_data, "recipes": _list_recipes, "encoders": _list_encoders}
+    listings = {
+        "methods": _list_methods,
+        "data": _list_data,
+        "recipes": _list_recipes,
+        "encoders": _list_encoders,
+        "experiments": _list_experiments,
+    }
     if what not in listings:
         raise InputError(f"{what!r} cannot be listed. {suggest(what, listings)}")
     listings[what]()
@@ -407,6 +531,9 @@ def _where(out: Path, record: RunRecord) -> None:
     out_console.print(
         f"{record.data['n']:,} {noun} in {record.n_clusters} clusters, {record.seconds:.0f} s", highlight=False
     )
+    if record.encoder:
+        taught = ", trained with labels" if record.encoder["labels"] == "yes" else ""
+        out_console.print(f"Encoder:    {record.encoder['name']}{taught}", markup=False, highlight=False)
     out_console.print(f"Run folder: {out}", highlight=False)
     out_console.print(f"Report:     {out / 'report.html'}", highlight=False)
 
@@ -436,6 +563,11 @@ def _list_recipes() -> None:
         )
 
 
+def _list_experiments() -> None:
+    for name in paper.names():
+        out_console.print(f"{name:16} {paper.title(name)}", markup=False, highlight=False)
+
+
 def _list_data() -> None:
     for entry in data.describe():
         out_console.print(f"[bold]{entry.name}[/bold]: {entry.what}", highlight=False)
@@ -460,10 +592,25 @@ def _options(
     pass
 
 
+def _joined(words: Sequence[str]) -> list[str]:
+    """--methods, --seeds and --compare take several words.
+
+    >>> _joined(["bench", "digits", "--seeds", "0", "1", "-o", "out"])
+    ['bench', 'digits', '--seeds', '0,1', '-o', 'out']
+    """
+    joined: list[str] = []
+    for word in words:
+        if joined[-2:-1] and joined[-2] in ("--methods", "--seeds", "--compare") and not word.startswith("-"):
+            joined[-1] += f",{word}"
+        else:
+            joined.append(word)
+    return joined
+
+
 def main() -> None:
     """The entry point: our own errors become one sentence and exit code 2."""
     try:
-        app()
+        app(_joined(sys.argv[1:]))
     except (C3ClustError, OSError) as error:
         print(f"c3clust: {' '.join(str(error).split())}", file=sys.stderr)
         sys.exit(2)

@@ -15,7 +15,7 @@ import torch
 import torch.distributed as td
 from torch import Tensor, nn
 
-__all__ = ["average_buffers", "gather", "join", "leave", "rank", "sum_gradients", "wait", "world_size"]
+__all__ = ["agree", "average_buffers", "gather", "join", "leave", "rank", "sum_gradients", "wait", "world_size"]
 
 
 def join() -> bool:
@@ -70,6 +70,15 @@ class _Gather(torch.autograd.Function):
 def gather(x: Tensor) -> Tensor:
     """Rows of all processes, in order of rank: [N, ...] -> [world N, ...]. Every process must give equally many."""
     return _Gather.apply(x) if world_size() > 1 else x
+
+
+def agree(value: float) -> float:
+    """The first process's value, for all of them."""
+    if world_size() == 1:
+        return value
+    box = [value]
+    td.broadcast_object_list(box)
+    return box[0]
 
 
 def sum_gradients(parameters: Iterable[nn.Parameter]) -> None:

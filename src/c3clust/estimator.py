@@ -284,7 +284,10 @@ class EstimatorMixin(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
             )
         bench = self._bench(images)
         self.encoder_, note = self._chosen_encoder(images)
-        bench.notes += [note] if note else []
+        if note:
+            bench.notes.append(note)
+            if bench.verbose:
+                log.warning("%s", note)
         if self.encoder_ is None or getattr(self, "finetune", False):
             self._lay_out(bench, images)
         return bench
@@ -410,9 +413,8 @@ class EstimatorMixin(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
 
     def _lay_out(self, bench: Bench, images: Images) -> None:
         """What the network is to see: these samples, scaled if they are vectors."""
-        asked = getattr(self, "scale", "auto")
-        kept = self.encoder_ is not None and self.encoder_.scaled
-        standard = self.standardises and not kept if asked == "auto" else asked == "standard"
+        asked, ready = getattr(self, "scale", "auto"), self.encoder_ is not None and self.encoder_.scaled
+        standard = self.standardises and not ready if asked == "auto" else asked == "standard"
         self._scale = self._scaling(images.x) if len(images.x.shape) == 2 and standard else None
         self.input_shape_ = bench.shape = self._shape(images)
         bench.x = self._scaled(images.x)

@@ -1,7 +1,7 @@
 """request.json: what a run was asked for, written before it trains, so that it can be taken up again."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -70,8 +70,10 @@ class Request:
 
 
 @contextmanager
-def taken_up(folder: Path, request: Request) -> Iterator[Checkpoints]:
-    """Own the folder, begin or continue what was asked for, and give its checkpoints."""
+def taken_up(
+    folder: Path, request: Request, keep: Callable[[Path, float], Checkpoints] = Checkpoints
+) -> Iterator[Checkpoints]:
+    """Own the folder, begin or continue what was asked for, and give its checkpoints, made by `keep`."""
     with locked(folder):
         clear_partial(folder)
         if (folder / NAME).exists():
@@ -82,4 +84,4 @@ def taken_up(folder: Path, request: Request) -> Iterator[Checkpoints]:
                 )
         else:
             request.write(folder)
-        yield Checkpoints(folder, request.checkpoint_minutes)
+        yield keep(folder, request.checkpoint_minutes)

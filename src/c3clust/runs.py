@@ -18,9 +18,10 @@ so that a run is never lost with it. `fit` refuses a folder that holds anything.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ from c3clust.lock import locked
 from c3clust.record import RunRecord
 from c3clust.request import Request, taken_up
 
-__all__ = ["fit", "originals", "prepare_folder", "resume", "write_report"]
+__all__ = ["fit", "fit_or_resume", "originals", "prepare_folder", "resume", "write_report"]
 
 
 def fit(
@@ -60,6 +61,26 @@ def fit(
     return _run(folder, estimator, bench, {"command": command, "created": _now(), **asked})
 
 
+def fit_or_resume(
+    images: Images,
+    folder: Path,
+    method: str,
+    params: dict[str, Any],
+    seed: int = 0,
+    keep: Callable[[Bench, Path, float], Checkpoints] | None = None,
+    **asked: Any,
+) -> tuple[Any, RunRecord]:
+    """`fit`, or go on with what the same call began in `folder`, for runs by the hundred: no report page is made.
+
+    `keep` makes checkpoints of another kind, for example such that look at each epoch.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    estimator = methods.load(method)(**params, random_state=seed)
+    bench = estimator.prepare(images)
+    kind = Checkpoints if keep is None else partial(keep, bench)
+    return _run(folder, estimator, bench, {"created": _now(), **asked}, kind, page=False)
+
+
 def resume(folder: str | Path, verbose: bool = False) -> tuple[Any, RunRecord]:
     """Take up an unfinished run where its last checkpoint stands."""
     folder = Path(folder)
@@ -77,11 +98,18 @@ def resume(folder: str | Path, verbose: bool = False) -> tuple[Any, RunRecord]:
     return _run(folder, estimator, estimator.prepare(images), {name: getattr(request, name) for name in asked})
 
 
-def _run(folder: Path, estimator: Any, bench: Bench, asked: dict[str, Any]) -> tuple[Any, RunRecord]:
+def _run(
+    folder: Path,
+    estimator: Any,
+    bench: Bench,
+    asked: dict[str, Any],
+    keep: Callable[[Path, float], Checkpoints] = Checkpoints,
+    page: bool = True,
+) -> tuple[Any, RunRecord]:
     """Train, and write the run folder. Of several processes, one writes."""
     first = dist.rank() == 0
     request, started = estimator.request(bench, folder, **asked), time.perf_counter()
-    with taken_up(folder, request) if first else nullcontext(Checkpoints(folder)) as checkpoints:
+    with taken_up(folder, request, keep) if first else nullcontext(Checkpoints(folder)) as checkpoints:
         bench.restart(request.seed, checkpoints)
         estimator.train(bench)
         record = RunRecord(
@@ -113,7 +141,8 @@ def _run(folder: Path, estimator: Any, bench: Bench, asked: dict[str, Any]) -> t
                     f"kept: once it can be written, go on with c3clust resume {folder}."
                 ) from None
             checkpoints.remove()
-            write_report(folder, estimator, bench.images, record, bench.encoded)
+            if page:
+                write_report(folder, estimator, bench.images, record, bench.encoded)
     return estimator, record
 
 

@@ -6,6 +6,7 @@ Under several processes each takes its share of every batch and the objective ga
 True labels never come here.
 """
 
+import copy
 import math
 import time
 from collections.abc import Callable, Iterator
@@ -25,7 +26,7 @@ from c3clust.guard import Guard
 from c3clust.ops import entropy
 from c3clust.progress import bar
 
-__all__ = ["Objective", "Stage", "auto_epochs", "embed", "train"]
+__all__ = ["Objective", "Stage", "auto_epochs", "embed", "encode_views", "train"]
 
 Curves = dict[str, list[Any]]
 PIXELS = 2**21  # of a batch without gradient: 512 images up to 64 px, 41 at 224 px
@@ -154,6 +155,25 @@ def embed(
             z, c = (read or network)(_layout(augment.prepare(_layout(x_batch), size)))  # bytes are turned faster
             yield z.cpu(), c.cpu()
     network.train(was_training)
+
+
+@torch.no_grad()
+def encode_views(
+    network: Any, x: ArrayLike, policy: augment.Policy, size: tuple[int, ...], batch: int, most: int, seed: int
+) -> tuple[Tensor, Tensor]:
+    """Features h_a, h_b [n, F] of two views of at most `most` samples, as a training step would see them.
+
+    In training mode, in whole batches; the running statistics of `network` stay as they are.
+    """
+    network, device = copy.deepcopy(network).train(), next(network.parameters()).device
+    generator = torch.Generator().manual_seed(seed)
+    batch = min(batch, len(x))
+    order = torch.randperm(len(x), generator=generator)[: max(min(most, len(x)) // batch, 1) * batch]
+    pairs = []
+    for x_batch in _tensors(getattr(x, "views", x), list(order.view(-1, batch).numpy()), device):
+        x_a, x_b = augment.views(policy, x_batch, size, generator)
+        pairs.append((network.encode(_layout(x_a)), network.encode(_layout(x_b))))
+    return torch.cat([h_a for h_a, _ in pairs]), torch.cat([h_b for _, h_b in pairs])
 
 
 def _groups(network: nn.Module) -> list[dict[str, Any]]:

@@ -113,3 +113,13 @@ def test_npz_without_a_clear_name_or_with_too_few_labels(tmp_path):
     np.savez(tmp_path / "few.npz", x=pixels(3, 8, 8), y=[1, 2])
     with pytest.raises(InputError, match="one label an image"):
         data.load(tmp_path / "few.npz")
+
+
+def test_pictures_in_one_ink_are_not_mirrored_and_pictures_of_things_change_in_brightness():
+    drawn = (np.random.default_rng(0).random((50, 12, 12)) > 0.7) * 0.9
+    assert data.load(drawn).policy == "digit"
+    assert data.load(drawn * np.linspace(0.3, 1, 50)[:, None, None]).policy == "photo"
+    assert data.load(np.zeros((3, 12, 12))).policy == "digit"
+    assert (
+        data.load(np.repeat(drawn, 4, axis=2).repeat(4, axis=1)).policy == "photo"
+    )  # 48 pixels: large enough for a photograph

@@ -87,11 +87,12 @@ def without_weights(monkeypatch):
     monkeypatch.setattr(efficientnet, "_file", lambda: None)
 
 
-def test_a_missing_extra_is_a_note_and_costs_nothing(without_weights):
-    fitted = CC(epochs=0, **QUICK).fit(pictures(4))
+def test_a_missing_extra_is_a_note_and_costs_nothing(without_weights, caplog):
+    fitted = CC(epochs=0, verbose=True, **QUICK).fit(pictures(4))
     assert fitted.encoder_ is None
     assert fitted.input_shape_ == (3, 64, 64)
     assert any('pip install "c3clust[photos]"' in note for note in fitted.notes_)
+    assert caplog.messages == fitted.notes_
     assert CC(epochs=0, **QUICK).fit(pictures(4, side=32)).notes_ == []
 
 

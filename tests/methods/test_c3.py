@@ -231,12 +231,12 @@ def test_a_large_batch_takes_one_pass_and_gives_the_same(monkeypatch, gamma):
 def test_a_head_that_lost_the_clusters_is_taught_them_before_settling():
     x = small(np.random.default_rng(0), n=120)
     cc = CC(3, epochs=30, random_state=0).fit(x)
-    kept = C3(3, start=cc, epochs=1, settle=1, random_state=0).fit(x)
+    kept = C3(3, start=cc, epochs=1, settle=1, zeta=0.8, random_state=0).fit(x)
     assert kept.notes_ == []
     with torch.no_grad():
         cc.network_.g_c[2].weight.zero_()  # a head that puts all samples into one cluster
         cc.network_.g_c[2].bias.copy_(torch.tensor([5.0, 0.0, 0.0]))
-    taught = C3(3, start=cc, epochs=1, settle=1, random_state=0).fit(x)
+    taught = C3(3, start=cc, epochs=1, settle=1, zeta=0.8, random_state=0).fit(x)
     assert "disagreed with k-means in z" in taught.notes_[0]
     assert np.bincount(taught.labels_, minlength=3).min() > 30
 
@@ -248,3 +248,16 @@ def test_settling_is_recorded_as_a_stage_and_can_be_left_out():
     ]  # fmt: skip
     assert [s["name"] for s in C3(3, cc_warmup=0, cc_epochs=2, epochs=1, settle=0).fit(x).stages_] == ["cc", "c3"]
     assert [s["name"] for s in C3(3, cc_warmup=0, cc_epochs=2, epochs=1, head="frozen").fit(x).stages_] == ["cc", "c3"]
+
+
+def test_a_head_keeps_its_clusters_where_those_of_z_have_become_uneven(monkeypatch):
+    x = small(np.random.default_rng(0), n=120)
+    cc = CC(3, epochs=30, random_state=0).fit(x)
+    even, uneven = torch.arange(120) % 3, torch.zeros(120, dtype=torch.int64)
+    uneven[:8], uneven[8:16] = 1, 2
+    found = iter([even, uneven])
+    h = torch.zeros(120, cc.network_.g_c[0].in_features)
+    monkeypatch.setattr("c3clust.methods.c3.clusters_in_z", lambda network, bench: (h, next(found)))
+    kept = C3(3, start=cc, epochs=1, settle=1, zeta=0.8, random_state=0).fit(x)
+    assert "left as it is" in kept.notes_[0]
+    assert np.bincount(kept.labels_, minlength=3).min() > 30

@@ -20,12 +20,13 @@ from c3clust.data.source import Claim, Options
 from c3clust.data.views import Views
 from c3clust.errors import DataError, InputError
 
-__all__ = ["claims", "from_array", "read"]
+__all__ = ["claims", "from_array", "policy_for", "read"]
 
 CHANNELS = (1, 3)
 X_KEYS = ("x", "images", "data", "x_train", "arr_0", "embeddings", "embedding", "features")
 EMBEDDING_KEYS = ("embeddings", "embedding", "features")
 Y_KEYS = ("y", "labels", "label", "target", "y_train", "arr_1")
+ONE_INK = 0.15  # below, pictures are drawn in one ink
 
 
 def claims(path: Path) -> Claim:
@@ -82,10 +83,25 @@ def from_array(x: Any, y: Any = None, *, place: str = "array", embeddings: bool 
 
 
 def policy_for(x: ArrayLike) -> str:
-    """What suits the shape: "vector" for rows ("none" if they have views), "digit" for small grey pictures, "photo"."""
+    """What suits: "vector" for rows, "none" if they have views, "digit" for small grey pictures in one ink, or "photo".
+
+    Without a change of brightness, networks tell pictures of things apart by it: on Fashion-MNIST-10k, seed 0, CC
+    reached an ACC of .53 with "digit" and of .69 with brightness, contrast and mirroring.
+    """
     if len(x.shape) == 2:
         return "none" if isinstance(x, Views) and len(x.parts) > 1 else "vector"
-    return "digit" if x.shape[1] == 1 and max(x.shape[2:]) <= 32 else "photo"
+    return "digit" if x.shape[1] == 1 and max(x.shape[2:]) <= 32 and _ink_varies(x) < ONE_INK else "photo"
+
+
+def _ink_varies(x: ArrayLike) -> float:
+    """How much the mean of the pixels that are not dark differs between pictures: standard deviation / mean.
+
+    scikit-learn's digits .08, MNIST .07, Fashion-MNIST .26.
+    """
+    some = x[:: max(1, len(x) // 2000)].reshape(-1, int(np.prod(x.shape[1:]))).astype(np.float32)
+    inked = some > 0.1 * some.max(initial=0)
+    ink = (some * inked).sum(axis=1)[inked.any(axis=1)] / inked.sum(axis=1)[inked.any(axis=1)]
+    return float(ink.std() / ink.mean()) if len(ink) else 0.0
 
 
 def label_codes(y: Any, n: int, place: str) -> tuple[np.ndarray, list[str]]:

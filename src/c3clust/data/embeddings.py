@@ -14,7 +14,7 @@ import numpy as np
 
 from c3clust.data.arrays import from_array
 from c3clust.data.images import Images
-from c3clust.data.manifest import LABELS, column, require_pyarrow
+from c3clust.data.manifest import LABELS, column_of, first_line, require_pyarrow
 from c3clust.data.source import Claim, Options
 from c3clust.errors import DataError
 
@@ -34,7 +34,7 @@ def claims(path: Path) -> Claim:
         schema = parquet.read_schema(path)
     except (OSError, pyarrow.ArrowException):
         return Claim.NO
-    name = column(schema.names, COLUMNS)
+    name = column_of(schema.names, COLUMNS)
     return Claim.LAYOUT if name and _is_list(schema.field(name).type) else Claim.NO
 
 
@@ -43,13 +43,12 @@ def read(path: Path, options: Options, name: str | None = None) -> Images:
     pyarrow, parquet = require_pyarrow("pyarrow", path), require_pyarrow("pyarrow.parquet", path)
     try:
         names = parquet.read_schema(path).names
-        wanted, label = column(names, COLUMNS), column(names, LABELS)
+        wanted, label = column_of(names, COLUMNS), column_of(names, LABELS)
         table = parquet.read_table(path, columns=[wanted, *([label] if label else [])])
         x = _block(table.column(wanted).combine_chunks(), path)
         y = table.column(label).to_pylist() if label else None
     except (OSError, pyarrow.ArrowException) as error:
-        reason = str(error).strip().splitlines()[0].rstrip(".")
-        raise DataError(f"{path} cannot be read as Parquet ({reason}). Write it again.") from error
+        raise DataError(f"{path} cannot be read as Parquet ({first_line(error)}). Write it again.") from error
     return from_array(x, y, place=str(path), embeddings=True)
 
 

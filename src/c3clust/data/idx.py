@@ -9,6 +9,7 @@ from typing import BinaryIO
 
 import numpy as np
 
+from c3clust.data.arrays import policy_for
 from c3clust.data.images import Images
 from c3clust.data.source import Claim, Known, Options, note_count
 from c3clust.errors import DataError
@@ -68,7 +69,7 @@ def read(path: Path, options: Options, name: str | None = None) -> Images:
     fashion = name == "fashion-mnist" or (name is None and "fashion" in str(path.resolve()).lower())
     classes = FASHION if fashion else tuple(str(digit) for digit in range(10))
     known = classes if y is not None else None
-    return Images(x, names, y, known, place=str(path), policy="digit", notes=notes)
+    return Images(x, names, y, known, place=str(path), policy=policy_for(x), notes=notes)
 
 
 def read_idx(path: Path) -> np.ndarray:

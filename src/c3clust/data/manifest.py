@@ -22,7 +22,7 @@ from c3clust.data.source import Options
 from c3clust.data.spans import Span, Spool
 from c3clust.errors import DataError, MissingExtraError
 
-__all__ = ["BYTES", "LABELS", "PATHS", "column", "first_line", "labels_of", "read", "read_table", "require_pyarrow"]
+__all__ = ["BYTES", "LABELS", "PATHS", "column_of", "first_line", "labels_of", "read", "read_table", "require_pyarrow"]
 
 PATHS = ("path", "file", "file_name", "filename", "image_path", "filepath", "image")
 BYTES = ("image", "img", "bytes", "image_bytes", "image.bytes")
@@ -57,7 +57,7 @@ def read_table(batches: Iterator[Any], path: Path, options: Options, classes: Se
     labels: list[Any] = []
     for batch in batches:
         columns = batch.schema.names
-        image, label = _image_column(columns, path), column(columns, LABELS)
+        image, label = _image_column(columns, path), column_of(columns, LABELS)
         found = _spans(batch.column(image).to_pylist(), folder, spool, len(spans))
         spans += found[0]
         names += found[1]
@@ -93,7 +93,7 @@ def _read_csv(path: Path, options: Options) -> Images:
         with path.open(newline="", encoding="utf-8-sig") as file:
             rows = csv.DictReader(file)
             columns = [column or "" for column in rows.fieldnames or ()]
-            image, label = column(columns, PATHS), column(columns, LABELS)
+            image, label = column_of(columns, PATHS), column_of(columns, LABELS)
             if image is None:
                 raise DataError(_no_column(path, columns, PATHS))
             cells = [(row[image] or "", row[label] if label else None) for row in rows]
@@ -141,15 +141,14 @@ def labels_of(values: Sequence[Any], n: int, path: Path) -> tuple[np.ndarray, li
 
 
 def _image_column(columns: Sequence[str], path: Path) -> str:
-    found = column(columns, BYTES) or column(columns, PATHS)
-    if found is None:
+    column = column_of(columns, BYTES) or column_of(columns, PATHS)
+    if column is None:
         raise DataError(_no_column(path, columns, (*BYTES, *PATHS)))
-    return found
+    return column
 
 
-def column(columns: Sequence[str], wanted: Sequence[str]) -> str | None:
-    """The first of the wanted columns that is there, as the table spells it."""
-    lower = {name.strip().lower(): name for name in columns}
+def column_of(columns: Sequence[str], wanted: Sequence[str]) -> str | None:
+    lower = {column.strip().lower(): column for column in columns}
     return next((lower[name] for name in wanted if name in lower), None)
 
 

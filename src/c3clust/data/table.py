@@ -64,7 +64,7 @@ def from_cells(found: Cells, place: str, options: Options, *, first: int = 0) ->
     if not n:
         raise DataError(f"{place} holds no rows. Give a first line with the names of the columns, then the rows.")
     chosen = _chosen(found, place, options)
-    named = manifest.column(list(found), NAMES)
+    named = manifest.column_of(list(found), NAMES)
     names = _row_names(found[named]) if named and named not in (options.columns or ()) else None
     left = {named} if names is not None else set()
     y, classes, label = _truth(found, place, options)
@@ -84,7 +84,7 @@ def _lists_images(path: Path) -> bool:
     """Whether the first rows of a file tell of images; where its columns say so and its cells do not, it is refused."""
     found = cells.peek(path)
     images = any(_mostly_images([name, *column]) for name, column in found.items())
-    column = manifest.column(list(found), (*manifest.PATHS, *manifest.BYTES))
+    column = manifest.column_of(list(found), (*manifest.PATHS, *manifest.BYTES))
     others = [name for name in found if name != column and name.lower() not in (*manifest.LABELS, *NAMES)]
     if images or (column is not None and not others):
         return True
@@ -125,7 +125,7 @@ def _row_names(column: list[Any]) -> list[str] | None:
 
 def _truth(found: Cells, place: str, options: Options) -> tuple[np.ndarray | None, list[str] | None, str | None]:
     """True labels, their classes, and the column that holds them."""
-    label = manifest.column(list(found), manifest.LABELS)
+    label = manifest.column_of(list(found), manifest.LABELS)
     if label is None or label in (options.columns or ()):
         return None, None, None
     values = words(found[label])

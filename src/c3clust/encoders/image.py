@@ -98,8 +98,7 @@ class ImageEncoder(Encoder):
 
     def check(self, images: Images) -> None:
         shape = tuple(images.x.shape[1:])
-        channels = (1, 3) if self.network.mean.numel() == 3 else (shape[0],)
-        if len(shape) != 3 or shape[0] not in channels:
+        if len(shape) != 3 or (self.network.mean.numel() == 3 and shape[0] not in (1, 3)):
             raise InputError(
                 f"encoder {self} takes pictures with 1 or 3 channels, not samples of shape {shape}. "
                 'Leave the encoder out, or say encoder="none".'

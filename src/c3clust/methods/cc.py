@@ -153,7 +153,7 @@ class CC(EstimatorMixin, BaseEstimator):
     device : str, default="auto"
         "auto" takes CUDA or MPS where there is one, else the CPU.
     compile : bool, default=False
-        Compile the encoder with torch.compile: half a minute at the start of each stage, faster steps afterwards.
+        Compile the encoder with torch.compile: about half a minute more at the start. On a CPU it gains nothing.
     verbose : bool, default=False
         Show a progress bar.
 

@@ -1,0 +1,164 @@
+"""C3 that sets itself right without labels: each departure from the paper alone, all together, and ideas that lost.
+
+All start from the same CC of their seed (the package's, with the budget of the data set's recipe), and train as many
+epochs after it. Run for several data sets into one OUT, the table and the figure show them all.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from c3clust.bench import Job, Result
+from c3clust.bench.plan import recipe_params
+from c3clust.files import write_atomically
+from c3clust.paper.findings import Finding, difference, side
+from c3clust.paper.setting import PAPER, Setting
+from c3clust.paper.style import BLACK, PAGE, colours, footer, panels
+from c3clust.paper.values import Rows, chosen, distinct, read_rows, write_rows
+
+ORDER = 20
+METRICS = ("acc", "nmi", "ari")
+START, LONGER, PUBLISHED, DEFAULT = "CC", "CC + the same epochs", "C3 as published", "C3 (default)"
+CHANGES: dict[str, dict[str, Any]] = {
+    PUBLISHED: {},
+    "head follows": {"head": "follow"},
+    "ζ auto": {"zeta": "auto"},
+}
+LOST: dict[str, dict[str, Any]] = {"joint from the start": {"head": "joint"}}  # ideas that lost: two seeds tell
+IN_Z = {PUBLISHED: "readout z", DEFAULT: "C3 (default), readout z"}  # the same runs, read by k-means in z
+EPOCHS = 4  # of stage 2, and again of the stage "settle", where no recipe says
+FALL = 0.02  # of ACC, below its own start: too far
+
+
+def jobs(setting: Setting) -> list[Job]:
+    base, k = recipe_params("c3", setting.recipe), {"n_clusters": setting.n_clusters}
+    stage_1 = recipe_params("cc", setting.recipe) | k
+    stage_2 = {name: value for name, value in base.items() if not name.startswith("cc_")} | k
+    epochs = base.get("epochs", EPOCHS)
+    size = base.get("image_size")
+    options = {"image_size": size} if size else {}
+    found = []
+    for seed in setting.seeds:
+        start = Job(setting.data, "cc", stage_1, seed, START, options=options)
+        longer = stage_1 | {"epochs": stage_1.get("epochs", 60) + 2 * epochs}
+        found += [start, Job(setting.data, "cc", longer, seed, LONGER, options=options)]
+        for name, change in (CHANGES | (LOST if seed in setting.seeds[:2] else {})).items():
+            params = stage_2 | PAPER | {"epochs": 2 * epochs} | change
+            found.append(Job(setting.data, "c3", params, seed, name, start, options))
+        found.append(Job(setting.data, "c3", stage_2 | {"epochs": epochs}, seed, DEFAULT, start, options))
+    return found
+
+
+def rows(setting: Setting, results: Sequence[Result]) -> Rows:
+    """One line a variant and seed."""
+    expected, found = 2 * setting.batch_size / setting.n_clusters, []
+    for r in results:
+        for name, scores in ((r.job.name, r.scores), (IN_Z.get(r.job.name), r.scores_z)):
+            if name is None or scores is None:
+                continue
+            positives = [p for stage in ("c3", "settle") for p in r.curve(stage, "positives_per_view")]
+            chosen_zeta = next((s["zeta"]["chosen"] for s in r.record.stages if "zeta" in s), "")
+            found.append(
+                {
+                    "data": setting.data, "variant": name, "seed": r.job.seed, **{m: scores[m] for m in METRICS},
+                    "zeta": chosen_zeta, "filling": positives[-1] / expected if positives else "",
+                    "seconds": r.processor_seconds, "status": r.status,
+                }
+            )  # fmt: skip
+    return found
+
+
+def write(setting: Setting, results: Sequence[Result], out: Path) -> list[Path]:
+    """beyond.csv, with what it holds of other data sets; the table; the figure and the findings."""
+    from c3clust.paper import redraw
+
+    path = out / "beyond.csv"
+    others = [row for row in read_rows(path) if row["data"] != setting.data] if path.exists() else []
+    found = others + rows(setting, results)
+    write_rows(path, found)
+    write_atomically(out / "beyond-table.md", table(found).encode())
+    return [path, out / "beyond-table.md", *redraw("beyond", out)]
+
+
+def table(rows: Rows) -> str:
+    """Mean ± standard deviation of ACC, and the difference to each seed's own CC, one table a data set."""
+    parts = []
+    for data in distinct(rows, "data"):
+        lines = [
+            f"**{data}**",
+            "",
+            "| variant | ACC | NMI | ARI | ACC − its CC, mean [95 % interval] | worst seed | ζ | "
+            "positives / (2N/M) | processor time | runs |",
+            f"|{'---|' * 10}",
+        ]
+        here = chosen(rows, data=data)
+        start = chosen(here, variant=START)
+        for name in distinct(here, "variant"):
+            lines.append(f"| {' | '.join(_cells(chosen(here, variant=name), start))} |")
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts) + "\n"
+
+
+def _cells(rows: Rows, start: Rows) -> list[str]:
+    name, cells = rows[0]["variant"], [rows[0]["variant"]]
+    for metric in METRICS:
+        values = [row[metric] for row in rows]
+        cells.append(f"{np.mean(values):.3f}" + (f" ± {np.std(values, ddof=1):.3f}" if len(values) > 1 else ""))
+    if name == START:
+        cells += ["–", "–"]
+    else:
+        d = difference(rows, start)
+        cells += [f"{d.mean:+.3f} [{d.low:+.3f}, {d.high:+.3f}]", f"{min(_gains(rows, start), default=0):+.3f}"]
+    zetas, filling = ([row[key] for row in rows if row[key] != ""] for key in ("zeta", "filling"))
+    low_high = "–".join(f"{zeta:g}" for zeta in sorted({min(zetas), max(zetas)})) if zetas else "–"
+    wrong = [row["status"] for row in rows if row["status"] != "ok"]
+    told = f" ({', '.join(sorted(set(wrong)))}: {len(wrong)})" if wrong else ""
+    cells += [low_high, f"{np.mean(filling):.2f}" if filling else "–"]
+    return [*cells, f"{np.mean([row['seconds'] for row in rows]):.0f} s", f"{len(rows)}{told}"]
+
+
+def _gains(rows: Rows, start: Rows) -> list[float]:
+    """ACC above each seed's own CC."""
+    before = {row["seed"]: row["acc"] for row in start}
+    return [row["acc"] - before[row["seed"]] for row in rows if row["seed"] in before]
+
+
+def findings(rows: Rows) -> list[Finding]:
+    found = []
+    for data in distinct(rows, "data"):
+        here = chosen(rows, data=data)
+        start, default = chosen(here, variant=START), chosen(here, variant=DEFAULT)
+        for name in (PUBLISHED, "head follows", "readout z", "ζ auto", DEFAULT):
+            d = difference(chosen(here, variant=name), start)
+            found.append(Finding(f"{data}: {name} beats its CC", f"ACC {d}", side(d)))
+        if worst := _gains(default, start):
+            claim = f"{data}: no seed of the default more than {FALL * 100:.0f} points below its CC"
+            found.append(Finding(claim, f"worst seed {min(worst):+.3f}", min(worst) >= -FALL))
+        d = difference(default, chosen(here, variant=LONGER))
+        found.append(Finding(f"{data}: the gain is not the epochs", f"ACC, default − {LONGER} {d}", side(d)))
+    return found
+
+
+def draw(rows: Rows) -> Any:
+    """ACC gained over the seed's own CC against how full the clusters are, one panel a data set."""
+    sets = distinct(rows, "data")
+    names = [name for name in distinct(rows, "variant") if any(r["filling"] != "" for r in chosen(rows, variant=name))]
+    figure, axes = panels(len(sets), PAGE, 2.4)
+    shades = colours(names)
+    for axis, data in zip(axes, sets, strict=True):
+        here = chosen(rows, data=data)
+        before = {row["seed"]: row["acc"] for row in chosen(here, variant=START)}
+        axis.axvspan(0.8, 1.15, color="#f0f0f0", linewidth=0)
+        axis.axhline(0, color=BLACK, linewidth=0.8)
+        for name in names:
+            points = [(r["filling"], r["acc"] - before[r["seed"]]) for r in chosen(here, variant=name)]
+            if points:
+                x, y = zip(*points, strict=True)
+                axis.plot(x, y, "o", color=shades[name], markersize=3.5, alpha=0.85, markeredgewidth=0, label=name)
+        axis.set(title=data, xlabel="positives per view / (2N/M)")
+    axes[0].set_ylabel("ACC above its own CC")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
+    footer(figure, f"dots: seeds ({len(distinct(rows, 'seed'))}); grey: 0.8 to 1.15, where positives fill the clusters")
+    return figure

@@ -1,0 +1,38 @@
+"""ACC and NMI during stage 2; epoch 0 is CC."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from c3clust.bench import Job, Result
+from c3clust.paper.findings import Finding, change, side
+from c3clust.paper.setting import Setting
+from c3clust.paper.style import score_curves
+from c3clust.paper.values import Rows, chosen, distinct, epochs_from_start
+
+ORDER = 2
+
+
+def jobs(setting: Setting) -> list[Job]:
+    found = [setting.c3(seed, "C3 as published") for seed in setting.seeds]
+    return found if setting.is_paper_size else [*found, *(setting.default_c3(seed) for seed in setting.seeds)]
+
+
+def rows(setting: Setting, results: Sequence[Result]) -> Rows:
+    return [
+        {"name": r.job.name, "seed": r.job.seed, "epoch": epoch, **{m: seen[m] for m in ("acc", "nmi", "ari")}}
+        for r in results
+        for epoch, seen in enumerate(epochs_from_start(r))
+    ]
+
+
+def findings(rows: Rows) -> list[Finding]:
+    found = []
+    for name in distinct(rows, "name"):
+        gains = [change(chosen(rows, name=name), metric) for metric in ("acc", "nmi")]
+        told = f"{name}: ACC {gains[0]}; NMI {gains[1]}"
+        found.append(Finding("ACC and NMI rise during stage 2", told, side(gains[0])))
+    return found
+
+
+def draw(rows: Rows) -> Any:
+    return score_curves(rows, "epoch of stage 2 (0: after CC)", 0)

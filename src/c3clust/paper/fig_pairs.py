@@ -1,0 +1,62 @@
+"""Loss and positives per view during stage 2."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from c3clust.bench import Job, Result
+from c3clust.paper.findings import Finding
+from c3clust.paper.setting import Setting
+from c3clust.paper.style import BLACK, BLUE, band, epochs, footer, panels, seeds_note
+from c3clust.paper.values import Rows, chosen, distinct
+
+ORDER = 4
+
+
+def jobs(setting: Setting) -> list[Job]:
+    return [setting.c3(seed) for seed in setting.seeds]
+
+
+def rows(setting: Setting, results: Sequence[Result]) -> Rows:
+    settled = 2 * setting.batch_size / setting.n_clusters
+    return [
+        {"seed": r.job.seed, "epoch": epoch, "loss": loss, "positives_per_view": positives, "settled": settled}
+        for r in results
+        for epoch, (loss, positives) in enumerate(
+            zip(r.curve("c3", "loss"), r.curve("c3", "positives_per_view"), strict=True), 1
+        )
+    ]
+
+
+def findings(rows: Rows) -> list[Finding]:
+    at = sorted(distinct(rows, "epoch"))
+    mean = [float(np.mean([row["positives_per_view"] for row in chosen(rows, epoch=e)])) for e in at]
+    settled, late = rows[0]["settled"], mean[-1] / mean[-1 - len(mean) // 4] - 1
+    told = f"{mean[0]:.1f} in epoch 1, {mean[-1]:.1f} in epoch {at[-1]:.0f}"
+    return [
+        Finding(
+            "positives grow, then settle", f"{told}; {late:+.0%} in the last quarter (limit 10 %)", abs(late) < 0.1
+        ),
+        Finding(
+            f"near 2N / M = {settled:.1f}",
+            f"{mean[-1] / settled:.2f} times that (limit 0.75–1.25)",
+            abs(mean[-1] / settled - 1) < 0.25,
+        ),
+    ]
+
+
+def draw(rows: Rows) -> Any:
+    figure, axes = panels(2)
+    for axis, what in zip(axes, ("loss", "positives_per_view"), strict=True):
+        band(axis, rows, "epoch", what, "C3", BLUE)
+        epochs(axis, "epoch of stage 2", 1)
+    axes[0].set_ylabel("C3 loss, mean over views (nats)")
+    axes[1].set_ylabel("positives per view (views)")
+    axes[1].set_ylim(0, None)
+    settled = rows[0]["settled"]
+    axes[1].axhline(settled, color=BLACK, linewidth=0.8, linestyle="--")
+    note = {"xytext": (0, 3), "textcoords": "offset points", "ha": "right", "fontsize": 7, "color": BLACK}
+    axes[1].annotate(f"2N / M = {settled:.1f}", (max(row["epoch"] for row in rows), settled), **note)
+    footer(figure, seeds_note(rows))
+    return figure

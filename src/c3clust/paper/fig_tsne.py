@@ -1,0 +1,70 @@
+"""The learned space before and after stage 2: t-SNE of z, CC beside C3, coloured by class."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.neighbors import NearestNeighbors
+
+from c3clust import data, methods
+from c3clust.bench import Job, Result
+from c3clust.paper.findings import Finding
+from c3clust.paper.setting import Setting
+from c3clust.paper.style import CLASSES, PAGE, footer, panels
+from c3clust.paper.values import Rows, chosen, distinct
+from c3clust.report.layout import layout
+
+ORDER = 1
+POINTS = 2000
+
+
+def jobs(setting: Setting) -> list[Job]:
+    seed = setting.seeds[0]
+    return [setting.start(seed), setting.c3(seed)]
+
+
+def rows(setting: Setting, results: Sequence[Result]) -> Rows:
+    images = data.load(setting.data, **results[0].job.options)
+    if images.y is None:
+        return []
+    some = np.sort(np.random.default_rng(0).permutation(len(images))[:POINTS])
+    classes = [str(k) for k in range(int(images.y.max()) + 1)] if images.classes is None else images.classes
+    found = []
+    for result in results:
+        z = methods.load_model(result.run).transform(images.x[some])
+        points, _ = layout(z, result.job.seed)
+        for (x, y), k in zip(points.tolist(), images.y[some], strict=True):
+            found.append({"name": result.job.name, "seed": result.job.seed, "x": x, "y": y, "class": classes[k]})
+    return found
+
+
+def findings(rows: Rows) -> list[Finding]:
+    pure = {name: _purity(chosen(rows, name=name)) for name in distinct(rows, "name")}
+    told = ", ".join(f"{name} {share:.3f}" for name, share in pure.items())
+    better = pure["C3"] > pure["CC"]
+    return [
+        Finding("C3's clusters are purer", f"of the 10 nearest points in the map, of the same class: {told}", better)
+    ]
+
+
+def _purity(rows: Rows, k: int = 10) -> float:
+    points, classes = np.array([[row["x"], row["y"]] for row in rows]), np.array([str(row["class"]) for row in rows])
+    near = NearestNeighbors(n_neighbors=min(k, len(points) - 1)).fit(points).kneighbors(return_distance=False)
+    return float((classes[near] == classes[:, None]).mean())
+
+
+def draw(rows: Rows) -> Any:
+    names, classes = distinct(rows, "name"), sorted(distinct(rows, "class"), key=lambda k: (isinstance(k, str), k))
+    figure, axes = panels(len(names), PAGE, 3.3)
+    for axis, name in zip(axes, names, strict=True):
+        for i, k in enumerate(classes):
+            points = chosen(rows, name=name, **{"class": k})
+            colour, label = CLASSES[i % len(CLASSES)], k if isinstance(k, str) else f"{k:g}"
+            axis.scatter([p["x"] for p in points], [p["y"] for p in points], s=2.2, lw=0, color=colour, label=label)
+        axis.set(title=name, xticks=[], yticks=[], aspect="equal")
+        for side in axis.spines.values():
+            side.set_visible(False)
+    if len(classes) <= 20:
+        axes[-1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), markerscale=3, title="class", handletextpad=0.1)
+    footer(figure, f"t-SNE of z, seed {rows[0]['seed']:.0f}; axes have no unit")
+    return figure

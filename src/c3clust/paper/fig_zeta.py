@@ -1,0 +1,65 @@
+"""The threshold ζ: ACC, NMI, loss and positives per view during stage 2."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from c3clust.bench import Job, Result
+from c3clust.paper.findings import Finding, change, difference, side
+from c3clust.paper.setting import Setting
+from c3clust.paper.style import PAGE, band, epochs, footer, panels, seeds_note
+from c3clust.paper.values import Rows, chosen, distinct, epochs_from_start
+
+ORDER = 5
+ZETAS = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+ZETAS_OF_MANY = (0.6, 0.85, 0.9, 0.95)  # for 100 clusters and more, as the paper does for Tiny-ImageNet
+SHADES = ("#46166b", "#3b528b", "#21918c", "#5ec962", "#c8b500", "#e07b39")  # dark to light: small to large ζ
+LABELS = {"acc": "ACC", "nmi": "NMI", "loss": "C3 loss (nats)", "positives_per_view": "positives per view (views)"}
+
+
+def jobs(setting: Setting) -> list[Job]:
+    zetas = ZETAS_OF_MANY if setting.n_clusters >= 100 else ZETAS
+    return [setting.c3(seed, f"C3, ζ = {zeta}", zeta=zeta) for zeta in zetas for seed in setting.seeds]
+
+
+def rows(setting: Setting, results: Sequence[Result]) -> Rows:
+    found = []
+    for r in results:
+        losses, positives = (["", *r.curve("c3", name)] for name in ("loss", "positives_per_view"))
+        for epoch, (seen, loss, near) in enumerate(zip(epochs_from_start(r), losses, positives, strict=True)):
+            row = {"zeta": r.job.params["zeta"], "seed": r.job.seed, "epoch": epoch}
+            found.append(row | {"acc": seen["acc"], "nmi": seen["nmi"], "loss": loss, "positives_per_view": near})
+    return found
+
+
+def findings(rows: Rows) -> list[Finding]:
+    zetas = distinct(rows, "zeta")
+    last = chosen(rows, epoch=max(row["epoch"] for row in rows))
+    low, high = (change(chosen(rows, zeta=zeta)) for zeta in (zetas[0], zetas[-1]))
+    means = {zeta: float(np.mean([row["acc"] for row in chosen(last, zeta=zeta)])) for zeta in zetas}
+    best = max(means, key=lambda zeta: means[zeta])
+    usual = 0.95 if 0.95 in zetas else 0.6
+    lead = difference(chosen(last, zeta=best), chosen(last, zeta=usual))
+    told = ", ".join(f"{zeta:g}: {mean:.3f}" for zeta, mean in means.items())
+    return [
+        Finding(f"ζ = {zetas[0]:g} gets worse while training", f"change of ACC {low}", side(low, positive=False)),
+        Finding(f"ζ = {zetas[-1]:g} hardly moves", f"change of ACC {high} (limit 0.01)", abs(high.mean) < 0.01),
+        Finding(
+            f"ζ = {usual:g} is best",
+            f"ACC at the end {told}; best − {usual:g}: {lead}",
+            True if best == usual else None if side(lead) is None else False,
+        ),
+    ]
+
+
+def draw(rows: Rows) -> Any:
+    figure, axes = panels(2, PAGE, 1.9, lines=2)
+    for axis, what in zip(axes, LABELS, strict=True):
+        for zeta, shade in zip(distinct(rows, "zeta"), SHADES, strict=False):
+            band(axis, chosen(rows, zeta=zeta), "epoch", what, f"ζ = {zeta:g}", shade)
+        axis.set_ylabel(LABELS[what])
+        epochs(axis, "epoch of stage 2 (0: after CC)", 0)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=6, columnspacing=1.2)
+    footer(figure, seeds_note(rows))
+    return figure

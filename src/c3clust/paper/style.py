@@ -1,0 +1,143 @@
+"""How figures look: the colours of Okabe and Ito, which colour-blind readers can tell apart, at a column's width."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from c3clust.errors import MissingExtraError
+from c3clust.paper.values import Rows, chosen, distinct
+
+__all__ = [
+    "CLASSES",
+    "COLOURS",
+    "COLUMN",
+    "PAGE",
+    "band",
+    "colours",
+    "epochs",
+    "footer",
+    "look",
+    "panels",
+    "save",
+    "seeds_note",
+]
+
+COLUMN, PAGE = 3.5, 7.0  # inches: one column, both columns
+BLUE, ORANGE, GREEN, PURPLE, SKY, RED, YELLOW, BLACK = (
+    "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#222222",
+)  # fmt: skip
+COLOURS = (BLUE, RED, GREEN, ORANGE, PURPLE, SKY, BLACK)
+# Ten classes are more than Okabe and Ito have: Petroff's ten, chosen for the same readers (arXiv 2107.02270).
+CLASSES = (
+    "#3f90da", "#ffa90e", "#bd1f01", "#94a4a2", "#832db6", "#a96b59", "#e76300", "#b9ac70", "#717581", "#92dadd",
+)  # fmt: skip
+LOOK: Any = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["Source Sans 3", "Helvetica Neue", "Helvetica", "Arial", "Liberation Sans", "DejaVu Sans"],
+    "font.size": 8,
+    "axes.titlesize": 8,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.labelsize": 8,
+    "axes.labelcolor": "#333333",
+    "axes.edgecolor": "#888888",
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#e6e6e6",
+    "grid.linewidth": 0.6,
+    "xtick.color": "#555555",
+    "ytick.color": "#555555",
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.major.size": 2.5,
+    "ytick.major.size": 2.5,
+    "lines.linewidth": 1.4,
+    "lines.solid_capstyle": "round",
+    "legend.frameon": False,
+    "legend.fontsize": 7,
+    "legend.handlelength": 1.4,
+    "figure.dpi": 200,
+    "savefig.dpi": 200,
+    "pdf.fonttype": 42,
+}
+
+
+@contextmanager
+def look() -> Iterator[None]:
+    """What is drawn meanwhile looks like this; one sentence if matplotlib is missing."""
+    try:
+        from matplotlib import rc_context
+    except ImportError:
+        raise MissingExtraError("Figures need matplotlib: install it with pip install 'c3clust[paper]'.") from None
+    with rc_context(LOOK):
+        yield
+
+
+def panels(columns: int, width: float = PAGE, height: float = 2.1, lines: int = 1, **more: Any) -> tuple[Any, Any]:
+    """A figure and its axes [lines * columns]."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height * lines), layout="constrained")
+    return figure, figure.subplots(lines, columns, squeeze=False, **more).ravel()
+
+
+def band(axis: Any, rows: Rows, x: str, y: str, label: str, colour: str, style: str = "-") -> None:
+    """The mean over seeds as a line, one standard deviation to both sides as a band."""
+    rows = [row for row in rows if row[y] != ""]
+    at = sorted(distinct(rows, x))
+    values = [[row[y] for row in chosen(rows, **{x: place})] for place in at]
+    mean = np.array([np.mean(v) for v in values])
+    spread = np.array([np.std(v, ddof=1) if len(v) > 1 else 0.0 for v in values])
+    axis.fill_between(at, mean - spread, mean + spread, color=colour, alpha=0.16, linewidth=0)
+    axis.plot(at, mean, style, color=colour, label=label)
+
+
+def epochs(axis: Any, what: str, first: float) -> None:
+    """The x-axis of a curve: whole epochs."""
+    axis.set(xlabel=what, xlim=(first, None))
+    axis.locator_params(axis="x", integer=True)
+
+
+def score_curves(rows: Rows, what: str, first: float) -> Any:
+    """ACC and NMI by epoch, one line a name."""
+    figure, axes = panels(2)
+    for axis, metric in zip(axes, ("acc", "nmi"), strict=True):
+        for name, colour in colours(distinct(rows, "name")).items():
+            band(axis, chosen(rows, name=name), "epoch", metric, name, colour)
+        axis.set_ylabel(metric.upper())
+        epochs(axis, what, first)
+    axes[0].legend(loc="best")
+    footer(figure, seeds_note(rows))
+    return figure
+
+
+def seeds_note(rows: Rows) -> str:
+    """What lines and bands are."""
+    n = len(distinct(rows, "seed"))
+    return f"mean ± 1 s.d. over {n} seeds" if n > 1 else "one seed"
+
+
+def footer(figure: Any, text: str) -> None:
+    """A line below all panels."""
+    figure.supxlabel(text, fontsize=6.5, color="#666666", x=0.995, ha="right")
+
+
+def save(figure: Any, path: Path) -> list[Path]:
+    """PATH.png and PATH.pdf, without dates, so that the same numbers give the same files."""
+    files = [path.with_name(f"{path.name}.{kind}") for kind in ("png", "pdf")]
+    figure.savefig(files[0], metadata={"Software": None})
+    figure.savefig(files[1], metadata={"CreationDate": None})
+    return files
+
+
+def colours(labels: Sequence[str]) -> dict[str, str]:
+    """A colour for each label, in order."""
+    return {label: COLOURS[i % len(COLOURS)] for i, label in enumerate(labels)}

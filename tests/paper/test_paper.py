@@ -1,0 +1,165 @@
+"""The experiments: their runs are shared, their files are whole, and figures come from the CSV files alone."""
+
+import builtins
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from c3clust import bench, paper
+from c3clust.errors import InputError, MissingExtraError
+from c3clust.paper import findings
+from c3clust.paper import setting as settings
+from c3clust.paper.values import read_rows
+
+FIGURES = [name for name in paper.names() if name.startswith("fig-")]
+
+
+@pytest.fixture(scope="module")
+def done(three_kinds, tmp_path_factory):
+    """Every figure on a small file, two epochs a stage: (what was run, the folder)."""
+    out, told = tmp_path_factory.mktemp("paper"), []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OMP_NUM_THREADS", "1")
+        patch.setattr(settings, "EPOCHS", 2)
+        patch.setitem(settings.PAPER, "epochs", 2)
+        patch.setattr(settings.Setting, "is_paper_size", True)  # leaves out the default, whose epochs are many
+        for name in FIGURES:
+            paper.make(name, paper.Setting(three_kinds, (0,)), out, 1, told.append)
+    return told, out
+
+
+def test_every_experiment_of_the_paper_is_there():
+    paper_has = ["table", "fig-tsne", "fig-convergence", "fig-budget", "fig-pairs", "fig-zeta", "fig-gamma"]
+    assert paper.names()[: len(paper_has)] == paper_has
+    assert all(paper.title(name) for name in paper.names())
+
+
+def test_each_run_is_done_once_and_shared(done):
+    told, _ = done
+    assert {r.status for r in told} <= {"ok", "collapsed"}
+    assert len(told) == len({r.job for r in told})
+    assert len([r for r in told if r.job.method == "cc"]) == 2  # the start, and the same with more epochs
+    assert {r.job.start.key for r in told if r.job.start} == {next(r for r in told if r.job.method == "cc").job.key}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_is_drawn_again_from_its_numbers_alone(done, name, tmp_path):
+    _, out = done
+    before = (out / f"{name}.png").read_bytes()
+    (tmp_path / f"{name}.csv").write_bytes((out / f"{name}.csv").read_bytes())
+    files = paper.redraw(name, tmp_path)
+    assert [file.name for file in files] == [f"{name}.md", f"{name}.png", f"{name}.pdf"]
+    assert files[0].read_text() == (out / f"{name}.md").read_text()
+    assert files[1].read_bytes() == before
+    assert files[2].read_bytes().startswith(b"%PDF")
+
+
+def test_other_numbers_give_another_figure(done, tmp_path):
+    text = (done[1] / "fig-gamma.csv").read_text()
+    (tmp_path / "fig-gamma.csv").write_text(text.replace("0.", "0.5"))
+    assert paper.redraw("fig-gamma", tmp_path)[1].read_bytes() != (done[1] / "fig-gamma.png").read_bytes()
+
+
+def test_the_numbers_are_those_of_the_runs(done):
+    told, out = done
+    run = next(r for r in told if r.job.params.get("zeta") == 0.9)
+    rows = [row for row in read_rows(out / "fig-zeta.csv") if row["zeta"] == 0.9]
+    start = bench.result_of(out, run.job.start)
+    assert [row["epoch"] for row in rows] == [0, 1, 2]
+    assert rows[0]["acc"] == pytest.approx(start.scores["acc"], abs=1e-5)
+    assert rows[2]["acc"] == pytest.approx(run.scores["acc"], abs=1e-5)
+    assert [row["loss"] for row in rows[1:]] == pytest.approx(run.curve("c3", "loss"), rel=1e-4)
+    assert rows[0]["loss"] == ""
+
+
+def test_rates_of_pairs_are_shares(done):
+    for row in read_rows(done[1] / "fig-rates.csv"):
+        assert row["true_positives"] == pytest.approx(row["tp"] / (row["tp"] + row["fn"]), abs=1e-5)
+        assert 0 <= row["precision"] <= 1
+        assert 0 <= row["false_negatives"] <= 1
+
+
+def test_longer_cc_goes_through_the_same_epochs(done):
+    """The rate is constant, so CC with more epochs is CC, trained on."""
+    told, out = done
+    start, longer = (r for r in told if r.job.method == "cc")
+    assert len(longer.epochs("cc")) == 4
+    assert [seen["pairs"] for seen in longer.epochs("cc")[:2]] == [seen["pairs"] for seen in start.epochs("cc")]
+    rows = [row for row in read_rows(out / "fig-budget.csv") if row["name"] == "CC, trained on"]
+    assert [row["epoch"] for row in rows] == [2, 3, 4]
+
+
+def test_a_verdict_follows_from_the_interval():
+    rows = [
+        {"seed": seed, "epoch": epoch, "acc": 0.5 + 0.1 * epoch + 0.01 * seed} for seed in (0, 1) for epoch in (0, 1)
+    ]
+    up = findings.change(rows)
+    assert up.mean == pytest.approx(0.1)
+    assert (findings.side(up), findings.side(up, positive=False)) == (True, False)
+    assert findings.side(findings.change(rows[:2])) is None  # one seed
+    mixed = findings.difference(
+        [{"seed": 0, "acc": 1.0}, {"seed": 1, "acc": 0.0}], [{"seed": s, "acc": 0.5} for s in (0, 1)]
+    )
+    assert findings.side(mixed) is None
+    text = findings.markdown([findings.Finding("it grows", "a little", None)])
+    assert "| it grows | a little | open |" in text
+
+
+def test_weights_fall_with_similarity_and_more_so_for_a_large_gamma(tmp_path):
+    paper.make("fig-weights", paper.Setting(), tmp_path)
+    rows = read_rows(tmp_path / "fig-weights.csv")
+    largest = {g: max(row["weight"] for row in rows if row["gamma"] == g) for g in (0.1, 10.0)}
+    assert largest == pytest.approx({0.1: np.exp(0.1), 10.0: np.exp(10.0)}, rel=1e-4)
+
+
+def test_the_papers_recipe_is_the_papers_method():
+    one = paper.Setting("tiny-imagenet").c3(0)
+    assert (one.params["zeta"], one.params["lr"], one.params["head"], one.params["epochs"]) == (
+        0.95,
+        1e-5,
+        "frozen",
+        20,
+    )
+    assert (one.start.params["epochs"], one.start.params["lr"], one.start.params["warmup"]) == (1000, 3e-4, 0)
+    assert paper.Setting("digits").c3(0).params["zeta"] == 0.6
+    assert paper.Setting("imagenet-10").start(0).options == {"image_size": 224}
+
+
+def test_without_matplotlib_one_sentence_says_what_to_install(monkeypatch):
+    real = builtins.__import__
+
+    def missing(name, *rest):
+        if name.startswith("matplotlib"):
+            raise ImportError(name)
+        return real(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", missing)
+    with pytest.raises(MissingExtraError, match=r"pip install 'c3clust\[paper\]'"), paper.style.look():
+        pass
+
+
+def test_the_command_line_does_not_load_matplotlib():
+    code = "import sys, c3clust.cli; sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_command(c3clust, tmp_path):
+    done = c3clust("paper", "fig-weights", "-o", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "fig-weights.pdf").exists()
+    assert c3clust("paper", "fig-weights", "-o", tmp_path, "--redraw").returncode == 0
+    assert "fig-weights" in c3clust("list", "experiments").stdout
+    lost = c3clust("paper", "fig-zeta", "-o", tmp_path, "--redraw")
+    assert "Run the experiment first" in lost.stderr
+    unknown = c3clust("paper", "fig-zetta", "-o", tmp_path)
+    assert "Did you mean fig-zeta?" in unknown.stderr
+    assert lost.returncode == unknown.returncode == 2
+
+
+def test_an_experiment_whose_runs_all_fail_says_why(tmp_path, monkeypatch):
+    job = bench.Job(str(tmp_path / "nowhere.npz"), "cc", {"n_clusters": 2})
+    monkeypatch.setattr("c3clust.paper.fig_pairs.jobs", lambda _: [job])
+    with pytest.raises(InputError, match=r"fig-pairs cannot be drawn: .*nowhere.npz"):
+        paper.make("fig-pairs", paper.Setting("digits", (0,)), tmp_path)

@@ -1,0 +1,53 @@
+"""docs/REPRODUCTION.md has a place for every experiment, and docs/reproduction.py fills it."""
+
+import importlib.util
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from c3clust import paper
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+@pytest.fixture
+def script(tmp_path, monkeypatch):
+    """The script, working on a copy of the page."""
+    spec = importlib.util.spec_from_file_location("reproduction", DOCS / "reproduction.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    shutil.copy(DOCS / "REPRODUCTION.md", tmp_path)
+    monkeypatch.setattr(module, "DOCS", tmp_path)
+    monkeypatch.setattr(module, "PAGE", tmp_path / "REPRODUCTION.md")
+
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["reproduction.py", *words])
+        module.main()
+        return module.PAGE.read_text(encoding="utf-8")
+
+    return run
+
+
+def test_tables_and_findings_are_put_between_their_markers(script, tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "table.md").write_text(f"| table | {name} |\n")
+    for name in paper.names()[1:]:
+        (tmp_path / "b" / f"{name}.md").write_text(f"found in {name}\n")
+        Image.new("RGB", (8, 8), "white").save(tmp_path / "b" / f"{name}.png")
+    page = script(f"digits={tmp_path / 'a'}", f"figures={tmp_path / 'b'}")
+    assert "<!-- digits: begin -->\n| table | a |\n<!-- digits: end -->" in page
+    assert "| table | b |" not in page
+    for name in paper.names()[1:]:
+        assert f"<!-- {name}: begin -->\nfound in {name}\n<!-- {name}: end -->" in page
+        assert f"(figures/{name}.png)" in page
+        assert (tmp_path / "figures" / f"{name}.png").exists()
+    assert script(f"digits={tmp_path / 'a'}") == page  # again changes nothing
+
+
+def test_figures_in_the_page_are_small():
+    for figure in (DOCS / "figures").glob("*.png"):
+        assert figure.stat().st_size < 150_000, figure
