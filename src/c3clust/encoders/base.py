@@ -21,6 +21,7 @@ class Encoder:
     kind: what it takes: "image", "text" or "table".
     batch: how many samples are encoded at once, so that memory is bounded.
     scaled: whether its features are on a common scale already, and stay as they are.
+    leads: whether a cluster head begins with the clusters of its features, not with those of a z trained on them.
     notes: what `fit` wants the owner of a run to know, one sentence each.
     """
 
@@ -28,6 +29,7 @@ class Encoder:
     kind: str = "image"
     batch: int = 64
     scaled: bool = False
+    leads: bool = False
     notes: Sequence[str] = ()
 
     @property
