@@ -379,12 +379,13 @@ def bench_(
     ] = None,
     jobs: Jobs = 1,
     compared: Annotated[str, typer.Option("--compare", help="Two methods, seed by seed.")] = "c3 cc",
+    do: Annotated[bool, typer.Option("--run/--no-run", help="Run what is missing, or tabulate what is there.")] = True,
     quiet: Quiet = False,
 ) -> None:
     """Compare methods on data sets over seeds: a table with means and spreads.
 
     Each run has its own folder and is done once; the same command goes on after an interruption. Rows add up: a later
-    call with other methods, data or seeds adds to the table. Without a source, the table is written again.
+    call with other methods, data or seeds adds to the table. Without a source, it goes on with what was asked before.
 
     Examples:
 
@@ -398,7 +399,9 @@ def bench_(
     asked = plan.plan(sources or [], chosen, plan.numbers(seeds), clusters, settings or [], recipe, labels)
     asked = bench.remember(out, asked)
     with _interruptible_bench():
-        results = bench.run(asked, out, jobs, _silent if quiet else _tell)
+        if do:
+            bench.run(asked, out, jobs, _silent if quiet else _tell)
+    results = [result for job in asked if (result := bench.result_of(out, job)).status != "missing"]
     text = table.write(out, results, [(pair[0], pair[1])])
     if not quiet:
         out_console.print(text, markup=False, highlight=False, soft_wrap=True)
@@ -532,8 +535,8 @@ def _where(out: Path, record: RunRecord) -> None:
         f"{record.data['n']:,} {noun} in {record.n_clusters} clusters, {record.seconds:.0f} s", highlight=False
     )
     if record.encoder:
-        taught = ", trained with labels" if record.encoder["labels"] == "yes" else ""
-        out_console.print(f"Encoder:    {record.encoder['name']}{taught}", markup=False, highlight=False)
+        taught = ", trained with labels" if record.encoder.get("labels") == "yes" else ""
+        out_console.print(f"Encoder:    {record.encoder.get('name')}{taught}", markup=False, highlight=False)
     out_console.print(f"Run folder: {out}", highlight=False)
     out_console.print(f"Report:     {out / 'report.html'}", highlight=False)
 

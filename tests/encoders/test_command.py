@@ -39,6 +39,7 @@ def test_photographs_start_from_the_encoder(c3clust, photos, tmp_path):
     assert any("was trained with labels" in note for note in record["notes"])
     page = (run / "report.html").read_text()
     assert "not unsupervised" in page
+    assert "c3 on features of efficientnet-lite0" in page
     kept = sorted(path.name for path in (tmp_path / "runs" / "c3clust-features").iterdir())
     assert len(kept) == 4  # the pictures and one view, each with its hash
 

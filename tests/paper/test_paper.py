@@ -11,7 +11,7 @@ from c3clust import bench, paper
 from c3clust.errors import InputError, MissingExtraError
 from c3clust.paper import findings
 from c3clust.paper import setting as settings
-from c3clust.paper.values import read_rows
+from c3clust.paper.values import read_rows, write_rows
 
 FIGURES = [name for name in paper.names() if name.startswith("fig-")]
 
@@ -38,7 +38,7 @@ def test_every_experiment_of_the_paper_is_there():
 
 def test_each_run_is_done_once_and_shared(done):
     told, _ = done
-    assert {r.status for r in told} <= {"ok", "collapsed"}
+    assert [r.reason for r in told if r.status == "failed"] == []
     assert len(told) == len({r.job for r in told})
     assert len([r for r in told if r.job.method == "cc"]) == 2  # the start, and the same with more epochs
     assert {r.job.start.key for r in told if r.job.start} == {next(r for r in told if r.job.method == "cc").job.key}
@@ -57,8 +57,8 @@ def test_a_figure_is_drawn_again_from_its_numbers_alone(done, name, tmp_path):
 
 
 def test_other_numbers_give_another_figure(done, tmp_path):
-    text = (done[1] / "fig-gamma.csv").read_text()
-    (tmp_path / "fig-gamma.csv").write_text(text.replace("0.", "0.5"))
+    rows = read_rows(done[1] / "fig-gamma.csv")
+    write_rows(tmp_path / "fig-gamma.csv", [row | {"acc": row["acc"] / 2} for row in rows])
     assert paper.redraw("fig-gamma", tmp_path)[1].read_bytes() != (done[1] / "fig-gamma.png").read_bytes()
 
 

@@ -113,10 +113,8 @@ def load(
     columns : sequence of str
         The columns of a table to cluster; one column of words is clustered as texts. Default: all.
     """
-    kept = Path(cache) if cache else None
-    options = Options(
-        labels, image_size, channels, max_bad, memory, workers, kept, largest, embeddings, kind, tuple(columns)
-    )
+    reading = (labels, image_size, channels, max_bad, memory, workers, Path(cache) if cache else None, largest)
+    options = Options(*reading, embeddings, kind, tuple(columns))
     _check(options)
     if isinstance(place, Images):
         return place

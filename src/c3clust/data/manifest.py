@@ -148,6 +148,7 @@ def _image_column(columns: Sequence[str], path: Path) -> str:
 
 
 def column_of(columns: Sequence[str], wanted: Sequence[str]) -> str | None:
+    """The first of the wanted columns that is there, as the table spells it."""
     lower = {column.strip().lower(): column for column in columns}
     return next((lower[name] for name in wanted if name in lower), None)
 

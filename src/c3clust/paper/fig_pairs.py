@@ -56,7 +56,7 @@ def draw(rows: Rows) -> Any:
     axes[1].set_ylim(0, None)
     settled = rows[0]["settled"]
     axes[1].axhline(settled, color=BLACK, linewidth=0.8, linestyle="--")
-    note = {"xytext": (0, 3), "textcoords": "offset points", "ha": "right", "fontsize": 7, "color": BLACK}
+    note = {"xytext": (0, -9), "textcoords": "offset points", "ha": "right", "fontsize": 7, "color": BLACK}
     axes[1].annotate(f"2N / M = {settled:.1f}", (max(row["epoch"] for row in rows), settled), **note)
     footer(figure, seeds_note(rows))
     return figure

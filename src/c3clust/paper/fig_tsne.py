@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import silhouette_score
 from sklearn.neighbors import NearestNeighbors
 
 from c3clust import data, methods
@@ -39,18 +40,25 @@ def rows(setting: Setting, results: Sequence[Result]) -> Rows:
 
 
 def findings(rows: Rows) -> list[Finding]:
-    pure = {name: _purity(chosen(rows, name=name)) for name in distinct(rows, "name")}
-    told = ", ".join(f"{name} {share:.3f}" for name, share in pure.items())
-    better = pure["C3"] > pure["CC"]
+    measured = {name: _measures(chosen(rows, name=name)) for name in distinct(rows, "name")}
+    apart, pure = ({name: pair[i] for name, pair in measured.items()} for i in (0, 1))
     return [
-        Finding("C3's clusters are purer", f"of the 10 nearest points in the map, of the same class: {told}", better)
-    ]
+        Finding("C3's classes are more compact and further apart", f"silhouette in the map: {_told(apart)}",
+                apart["C3"] > apart["CC"]),
+        Finding("and purer", f"of the 10 nearest points in the map, of the same class: {_told(pure)}",
+                pure["C3"] > pure["CC"]),
+    ]  # fmt: skip
 
 
-def _purity(rows: Rows, k: int = 10) -> float:
+def _measures(rows: Rows, k: int = 10) -> tuple[float, float]:
+    """The silhouette of the classes in the map, and the share of the nearest points that are of the same class."""
     points, classes = np.array([[row["x"], row["y"]] for row in rows]), np.array([str(row["class"]) for row in rows])
     near = NearestNeighbors(n_neighbors=min(k, len(points) - 1)).fit(points).kneighbors(return_distance=False)
-    return float((classes[near] == classes[:, None]).mean())
+    return float(silhouette_score(points, classes)), float((classes[near] == classes[:, None]).mean())
+
+
+def _told(values: dict[str, float]) -> str:
+    return ", ".join(f"{name} {value:.3f}" for name, value in values.items())
 
 
 def draw(rows: Rows) -> Any:

@@ -85,7 +85,7 @@ def payload(record: RunRecord, view: View, edits: Edits, run: str = "RUN") -> di
         "n": view.n,
         "shown": len(view.index),
         "place": place,
-        "method": record.method,
+        "method": record.method + (f" on features of {record.encoder.get('name')}" if record.encoder else ""),
         "device": record.device,
         "created": record.created,
         "seconds": _number(record.seconds),
