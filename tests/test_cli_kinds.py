@@ -40,7 +40,7 @@ def test_the_record_of_a_table(run):
     assert any("'class' is taken for true labels" in note for note in record["notes"])
     page = (run / "report.html").read_text()
     assert "40 rows in 2 clusters" in page
-    assert "job = student" in page
+    assert '"traits":"columns"' in page
 
 
 def test_predict_from_the_folder_alone(c3clust, run, people, tmp_path):

@@ -138,3 +138,13 @@ def test_hostile_settings_are_refused(people, tmp_path):
     path.write_text(json.dumps(meta))
     with pytest.raises(RunError, match="columns of its table cannot be read"):
         c3clust.load(tmp_path / "model")
+
+
+def test_the_head_begins_with_the_clusters_of_the_columns(tmp_path):
+    """Noise has no clusters that z would find too; at next to no learning rate the head keeps what it was taught."""
+    rows = np.random.default_rng(0).normal(size=(200, 6))
+    (tmp_path / "t.csv").write_text("\n".join(["a,b,c,d,e,f", *(",".join(f"{v:.4f}" for v in row) for row in rows)]))
+    still = {"epochs": 2, "warmup": 0.5, "lr": 1e-9, "random_state": 0}
+    found = KMeans(3, random_state=0).fit(tmp_path / "t.csv").labels_
+    assert c3clust.acc(found, CC(3, **still).fit(tmp_path / "t.csv").labels_) > 0.8
+    assert c3clust.acc(found, CC(3, **still).fit(rows).labels_) < 0.8  # vectors, without an encoder that leads

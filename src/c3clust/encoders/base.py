@@ -21,6 +21,7 @@ class Encoder:
     kind: what it takes: "image", "text" or "table".
     batch: how many samples are encoded at once, so that memory is bounded.
     scaled: whether its features are on a common scale already, and stay as they are.
+    leads: whether a cluster head begins with the clusters of its features, not with those of a z trained on them.
     on_views: the policy that is applied to its stored views once more, when a pair is drawn.
     notes: what `fit` wants the owner of a run to know, one sentence each.
     """
@@ -29,6 +30,7 @@ class Encoder:
     kind: str = "image"
     batch: int = 64
     scaled: bool = False
+    leads: bool = False
     on_views: str = "none"
     notes: Sequence[str] = ()
 

@@ -92,6 +92,7 @@ class TableEncoder(Encoder):
     kind = "table"
     batch = 4096
     scaled = True
+    leads = True
 
     def __init__(self) -> None:
         self.columns: list[Numbers | Categories] = []

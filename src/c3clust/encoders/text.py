@@ -88,6 +88,7 @@ class TextEncoder(Encoder):
 
     kind = "text"
     batch = 512
+    leads = True
 
     def __init__(self, spec: str, about: dict[str, Any], reader: Reader) -> None:
         self.spec, self.about, self.reader = spec, about, reader

@@ -28,7 +28,7 @@ from c3clust.encoders import Encoder
 from c3clust.errors import InputError
 from c3clust.estimator import Bench, EstimatorMixin, read_model, restore, standard_scaling
 from c3clust.guard import Guard, effective_clusters
-from c3clust.methods.cc import CC, cluster_loss, clusters_in_z, teach_head
+from c3clust.methods.cc import CC, cluster_loss, clusters_in_z, leads, teach_head
 from c3clust.metrics import acc
 from c3clust.networks import ClusterNet
 from c3clust.ops import full_precision, twin_mask
@@ -324,7 +324,8 @@ class C3(EstimatorMixin, BaseEstimator):
         note["zeta"] = account
         stopped = self.guard and note["guard"]["decision"]
         if settle and not stopped:
-            _find_lost_head(network, before, bench)
+            if not leads(self.encoder_):
+                _find_lost_head(network, before, bench)
             stage, objective = replace(stage, name="settle", epochs=settle), replace(objective, head="joint")
             bench.train(stage, network, objective, self._new_guard())
         if self.readout == "z":

@@ -8,13 +8,16 @@ Shapes: N images per batch, D projection width, M clusters.
 from dataclasses import dataclass
 from typing import Any, final
 
+import numpy as np
 import torch
 from sklearn.base import BaseEstimator
+from sklearn.cluster import KMeans
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from c3clust import checks, dist, onepass
 from c3clust.assign import nearest, spherical_kmeans
+from c3clust.encoders import Encoder
 from c3clust.estimator import SCALES, Bench, EstimatorMixin
 from c3clust.networks import ClusterNet, backbone
 from c3clust.ops import entropy, full_precision, nt_xent
@@ -87,6 +90,21 @@ def clusters_in_z(network: ClusterNet, bench: Bench) -> tuple[Tensor, Tensor]:
     return h, torch.from_numpy(nearest(z.numpy(), spherical_kmeans(z.numpy(), network.n_clusters, bench.seed)))
 
 
+def clusters_in_x(network: ClusterNet, bench: Bench) -> tuple[Tensor, Tensor]:
+    """Features h [n, F] of the clean samples, and the clusters [n] that k-means finds in what the network is given.
+
+    For encoders that lead: of few samples, z learns to tell each from all others, and forgets the clusters that the
+    features had (240 texts of 4 classes, seed 0: k-means in the features .88, CC .39 from z, .89 from the features).
+    """
+    found = KMeans(network.n_clusters, n_init=10, random_state=bench.seed).fit(bench.pixels())
+    return bench.features(network)[1], torch.from_numpy(found.labels_.astype(np.int64))
+
+
+def leads(encoder: Encoder | None) -> bool:
+    """Whether the cluster head begins with the clusters of the encoder's features."""
+    return encoder is not None and encoder.leads
+
+
 def teach_head(
     network: ClusterNet, h: Tensor, labels: Tensor, bench: Bench, steps: int = 200, batch: int = 512
 ) -> None:
@@ -147,8 +165,8 @@ class CC(EstimatorMixin, BaseEstimator):
     schedule : {"cosine", "constant"}, default="cosine"
         The paper: "constant".
     warmup : float, default=0.3
-        Share of the epochs with the instance loss alone; then the cluster head starts from k-means in z. The paper: 0,
-        and a head that starts at random.
+        Share of the epochs with the instance loss alone; then the cluster head starts from k-means in z (of texts and
+        tables, in their features). The paper: 0, and a head that starts at random.
     random_state : int, RandomState or None, default=None
     device : str, default="auto"
         "auto" takes CUDA or MPS where there is one, else the CPU.
@@ -252,7 +270,8 @@ class CC(EstimatorMixin, BaseEstimator):
         if warmup:
             alone = CCObjective(self.tau_i, self.tau_c, warming_up=True)
             bench.train(Stage("warmup", warmup, batch, self.lr), network, alone)
-            teach_head(network, *clusters_in_z(network, bench), bench)
+            clusters = clusters_in_x if leads(getattr(self, "encoder_", None)) else clusters_in_z
+            teach_head(network, *clusters(network, bench), bench)
         stage = Stage("cc", epochs - warmup, batch, self.lr, self.schedule)
         bench.train(stage, network, CCObjective(self.tau_i, self.tau_c))
         return network
