@@ -94,7 +94,8 @@ def clusters_in_x(network: ClusterNet, bench: Bench) -> tuple[Tensor, Tensor]:
     """Features h [n, F] of the clean samples, and the clusters [n] that k-means finds in what the network is given.
 
     For encoders that lead: of few samples, z learns to tell each from all others, and forgets the clusters that the
-    features had (240 texts of 4 classes, seed 0: k-means in the features .88, CC .39 from z, .89 from the features).
+    features had (240 texts of 4 classes, 40 epochs, seeds 0 and 1: ACC .68 and .81 if the head starts from z, .88 and
+    .91 if from spherical k-means in the features).
     """
     found = KMeans(network.n_clusters, n_init=10, random_state=bench.seed).fit(bench.pixels())
     return bench.features(network)[1], torch.from_numpy(found.labels_.astype(np.int64))
