@@ -377,6 +377,9 @@ def bench_(
     labels: Annotated[
         str | None, typer.Option("--labels", help="'folders': sub-folders are classes, for scores.")
     ] = None,
+    encoder: Annotated[
+        str | None, typer.Option("--encoder", help="All methods on its features. See: c3clust list encoders.")
+    ] = None,
     jobs: Jobs = 1,
     compared: Annotated[str, typer.Option("--compare", help="Two methods, seed by seed.")] = "c3 cc",
     do: Annotated[bool, typer.Option("--run/--no-run", help="Run what is missing, or tabulate what is there.")] = True,
@@ -396,7 +399,7 @@ def bench_(
     chosen, pair = names.replace(",", " ").split(), compared.replace(",", " ").split()
     if len(pair) != 2:
         raise InputError(f"--compare takes two methods, not {len(pair)}: for example --compare c3 cc.")
-    asked = plan.plan(sources or [], chosen, plan.numbers(seeds), clusters, settings or [], recipe, labels)
+    asked = plan.plan(sources or [], chosen, plan.numbers(seeds), clusters, settings or [], recipe, labels, encoder)
     asked = bench.remember(out, asked)
     with _interruptible_bench():
         if do:

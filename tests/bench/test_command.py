@@ -49,3 +49,17 @@ def test_mistakes_are_one_sentence(c3clust, place, tmp_path):
         assert message in done.stderr
         assert len(done.stderr.splitlines()) == 1
     assert not (tmp_path / "out").exists()
+
+
+def test_all_methods_on_the_features_of_an_encoder(c3clust, place, tmp_path):
+    out = tmp_path / "out"
+    run = tmp_path / "teacher"
+    assert c3clust("fit", place, "-k", 2, "-o", run, "--method", "cc", "--set", "epochs=1", "-q").returncode == 0
+    words = ("bench", place, "-o", out, "--seeds", 0, "--methods", "kmeans", "ac")
+    assert c3clust(*words).returncode == 0
+    done = c3clust(*words, "--encoder", run)
+    assert done.returncode == 0, done.stderr
+    plain, other = done.stdout.split("features of ", 1)
+    for part in (plain, other):
+        assert "| K-means |" in part
+        assert "| AC |" in part

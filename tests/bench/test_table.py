@@ -2,6 +2,7 @@
 
 import csv
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -118,3 +119,14 @@ def test_a_recipe_reaches_each_method_as_far_as_it_concerns_it():
     assert simclr.params["backbone"] == "resnet34"
     assert kmeans.params == {"n_clusters": 10}
     assert c3.options == {"image_size": 224}
+
+
+def test_rows_on_features_of_an_encoder_have_a_table_of_their_own(results):
+    featured = [
+        replace(result("c3", seed, 0.9), encoder="EfficientNet-Lite0, trained with labels") for seed in range(3)
+    ]
+    text = table.markdown(table.rows([*results, *featured]), [("c3", "cc")])
+    plain, other = text.split("**digits, features of EfficientNet-Lite0, trained with labels**")
+    assert "0.900" not in plain
+    assert "| C3 | **0.900" in other
+    assert "| CC |" not in other

@@ -95,6 +95,8 @@ class Result:
     the labels it still gave, if any; "failed": it ended without a result; "missing": it has not been run.
     scores_z: of spherical k-means in z, for CC and C3. seconds: of this run on the wall, without its start;
     processor_seconds: by the processor's clock, which other programs do not disturb; 0 if it was interrupted.
+    encoder: what made the features it was given, if any. Such results have tables of their own: an encoder that was
+    trained with labels makes them another kind than those of methods that start from nothing.
     """
 
     job: Job
@@ -105,6 +107,7 @@ class Result:
     scores_z: dict[str, float] | None = None
     seconds: float = 0.0
     processor_seconds: float = 0.0
+    encoder: str = ""
 
     @property
     def run(self) -> Path:
@@ -176,7 +179,7 @@ def write_result(folder: Path, status: str, reason: str = "", **found: Any) -> N
 def remember(out: str | Path, jobs: Sequence[Job]) -> list[Job]:
     """Add the jobs to OUT/jobs.json, the list of all that tables of OUT show, and give the whole list.
 
-    A job takes the place of one of the same data set, name and seed: its parameters have changed since.
+    A job takes the place of one of the same data set, encoder, name and seed: its parameters have changed since.
     """
     path = Path(out) / "jobs.json"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -185,7 +188,7 @@ def remember(out: str | Path, jobs: Sequence[Job]) -> list[Job]:
             before = [Job.from_plain(raw) for raw in json.loads(path.read_bytes())] if path.exists() else []
         except (OSError, ValueError, TypeError) as error:
             raise RunError(f"{path} cannot be read: {error}. Remove it; finished runs are found again.") from None
-        known = {(job.data, job.name, job.seed): job for job in [*before, *jobs]}
+        known = {(job.data, job.params.get("encoder"), job.name, job.seed): job for job in [*before, *jobs]}
         content = json.dumps([job.plain() for job in known.values()], indent=1)
         write_atomically(path, (content + "\n").encode())
     return list(known.values())

@@ -25,8 +25,12 @@ def plan(
     settings: Sequence[str] = (),
     recipe: str | None = None,
     labels: str | None = None,
+    encoder: str | None = None,
 ) -> list[Job]:
-    """One job for each source, method and seed. A setting is "method.parameter=value"."""
+    """One job for each source, method and seed, all on the features of `encoder` if it is given.
+
+    A setting is "method.parameter=value".
+    """
     known, chosen = in_order(), recipes.load(recipe) if recipe else {}
     for name in [*names, *(setting.partition(".")[0] for setting in settings)]:
         if name not in known:
@@ -38,6 +42,8 @@ def plan(
         for name in names or known:
             own = [setting.partition(".")[2] for setting in settings if setting.partition(".")[0] == name]
             params = {**parse_settings(name, own, recipe_params(name, chosen)), "n_clusters": k}
+            if encoder is not None:
+                params["encoder"] = encoder if not Path(encoder).exists() else str(Path(encoder).absolute())
             wanted = {"labels": labels, "image_size": params.get("image_size")}
             options = {option: value for option, value in wanted.items() if value is not None}
             jobs += [Job(place, name, params, seed, options=options) for seed in seeds]

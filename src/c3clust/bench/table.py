@@ -87,13 +87,15 @@ def compare(a: Row, b: Row, metric: str) -> Difference:
 def rows(results: Iterable[Result], with_cited: bool = True) -> list[Row]:
     """One row a name and data set: methods by default in the order of the paper, then other names as they come.
 
-    Where asked for, the paper's numbers for a set are beside ours, and below for methods that we do not have.
+    Runs on the features of an encoder count as another data set, so they never share a table with others. Where asked
+    for, the paper's numbers for a set are beside ours, and below for methods that we do not have.
     """
     known, results = in_order(), list(results)
     results.sort(key=lambda r: known.index(r.job.name) if r.job.name in known else len(known))
     grouped: dict[tuple[str, str], list[Result]] = {}
     for result in results:
-        grouped.setdefault((result.job.data, result.job.name), []).append(result)
+        place = f"{result.job.data}, features of {result.encoder}" if result.encoder else result.job.data
+        grouped.setdefault((place, result.job.name), []).append(result)
     cited = _cited() if with_cited else []
     found, used = [], set()
     for (data, name), members in grouped.items():

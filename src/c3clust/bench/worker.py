@@ -52,12 +52,18 @@ def work(out: Path, folder: Path) -> None:
 
 def _fit(out: Path, folder: Path, job: Job) -> tuple[str, str, dict[str, Any]]:
     """Status, reason, and the numbers found."""
-    images, run = data.load(job.data, **job.options), folder / "run"
+    options = _reading(job)
+    images, run = data.load(job.data, **options), folder / "run"
     watched = job.method in WATCHED and images.y is not None
     finished = (run / "record.json").exists()
-    taken = 0.0 if finished else _train(images, run, job, out, Watch if watched else None)
+    taken = 0.0 if finished else _train(images, options, run, job, out, Watch if watched else None)
     record, labels = RunRecord.read(run / "record.json"), Assignments.read(run).clusters
     found: dict[str, Any] = {"scores": record.scores, "seconds": _seconds(record), "processor_seconds": taken}
+    if record.encoder is not None:
+        knew = {"yes": "trained with labels", "no": "trained without labels"}.get(
+            record.encoder["labels"], "trained somehow"
+        )
+        found["encoder"] = f"{record.encoder['name']}, {knew}"
     if watched and images.y is not None:
         z = methods.load_model(run).transform(images)
         in_z = nearest(z, spherical_kmeans(z, record.n_clusters, job.seed))
@@ -65,13 +71,19 @@ def _fit(out: Path, folder: Path, job: Job) -> tuple[str, str, dict[str, Any]]:
     return *_judge(record, labels), found
 
 
-def _train(images: Images, run: Path, job: Job, out: Path, keep: type[Watch] | None) -> float:
+def _reading(job: Job) -> dict[str, Any]:
+    """How the samples are read: as the method's encoder wants them, and as the job asks."""
+    wanted = methods.load(job.method)(**job.params).asks()
+    return {name: value for name, value in wanted.items() if value is not None} | job.options
+
+
+def _train(images: Images, options: dict[str, Any], run: Path, job: Job, out: Path, keep: type[Watch] | None) -> float:
     """Train, or go on; the processor's time, 0 if it is not known of all."""
     params, whole = dict(job.params), not (run / "request.json").exists()
     if job.start is not None:
         params["start"] = str((folder_of(out, job.start) / "run").absolute())
     began = time.process_time()
-    runs.fit_or_resume(images, run, job.method, params, job.seed, keep, source=job.data, options=job.options)
+    runs.fit_or_resume(images, run, job.method, params, job.seed, keep, source=job.data, options=options)
     return time.process_time() - began if whole else 0.0
 
 
