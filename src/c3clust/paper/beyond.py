@@ -116,7 +116,8 @@ def _cells(rows: Rows, start: Rows) -> list[str]:
     wrong = [row["status"] for row in rows if row["status"] != "ok"]
     told = f" ({', '.join(sorted(set(wrong)))}: {len(wrong)})" if wrong else ""
     cells += [low_high, f"{np.mean(filling):.2f}" if filling else "–"]
-    return [*cells, f"{np.mean([row['seconds'] for row in rows]):.0f} s", f"{len(rows)}{told}"]
+    taken = [row["seconds"] for row in rows if row["seconds"]]  # not known of a run that was interrupted
+    return [*cells, f"{np.mean(taken):.0f} s" if taken else "–", f"{len(rows)}{told}"]
 
 
 def _gains(rows: Rows, start: Rows) -> list[float]:
@@ -132,12 +133,14 @@ def findings(rows: Rows) -> list[Finding]:
         start, default = chosen(here, variant=START), chosen(here, variant=DEFAULT)
         for name in (PUBLISHED, "head follows", "readout z", "ζ auto", DEFAULT):
             d = difference(chosen(here, variant=name), start)
-            found.append(Finding(f"{data}: {name} beats its CC", f"ACC {d}", side(d)))
+            if d.n:
+                found.append(Finding(f"{data}: {name} beats its CC", f"ACC {d}", side(d)))
         if worst := _gains(default, start):
             claim = f"{data}: no seed of the default more than {FALL * 100:.0f} points below its CC"
             found.append(Finding(claim, f"worst seed {min(worst):+.3f}", min(worst) >= -FALL))
         d = difference(default, chosen(here, variant=LONGER))
-        found.append(Finding(f"{data}: the gain is not the epochs", f"ACC, default − {LONGER} {d}", side(d)))
+        if d.n:
+            found.append(Finding(f"{data}: the gain is not the epochs", f"ACC, default − {LONGER} {d}", side(d)))
     return found
 
 
