@@ -35,7 +35,8 @@ def main() -> None:
         name, _, folder = word.partition("=")
         if name == "figures":
             for figure in sorted(Path(folder).glob("*.png")):  # fewer colours: half the size
-                Image.open(figure).convert("RGB").quantize(256, kmeans=8).save(DOCS / "figures" / figure.name, optimize=True)
+                small = Image.open(figure).convert("RGB").quantize(256, kmeans=8)
+                small.save(DOCS / "figures" / figure.name, optimize=True)
             for found in sorted(Path(folder).glob("*.md")):
                 if found.name != "table.md":
                     page = rewritten(page, found.stem, found.read_text(encoding="utf-8"))
