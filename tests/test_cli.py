@@ -266,7 +266,13 @@ def test_reading_options_reach_the_data_and_unreadable_files_are_listed(c3clust,
 
 def test_ctrl_c_stops_in_one_sentence_that_says_how_to_go_on(c3clust, tmp_path):
     command = [sys.executable, "-m", "c3clust", "fit", "digits", "-k", "10", "-o", str(tmp_path / "r"), "--quiet"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
+    process = subprocess.Popen(
+        command,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a job in the background ignores it
+    )
     deadline = time.monotonic() + 120
     while not list((tmp_path / "r").glob("checkpoint/*.json")) and time.monotonic() < deadline:
         time.sleep(0.1)
