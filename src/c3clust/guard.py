@@ -14,10 +14,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-__all__ = ["Guard", "effective_clusters", "expected_positives"]
+__all__ = ["OVERFULL", "Guard", "effective_clusters", "expected_positives"]
 
 CROWDED = 1.5  # times the expected positives: clusters flow together
-FILLED = 1.15  # times the expected positives: up to here a network is worth going back to
+OVERFULL = 1.15  # times the expected positives: up to here a network is worth going back to
 FALLEN = 0.75  # of the effective clusters at the start: clusters die
 LEAP = 0.5  # of all labels in one epoch: what was learned before is lost
 IDLE = 2.5  # positives per view, itself and its twin among them: zeta finds almost nothing
@@ -64,7 +64,7 @@ class Guard:
         """Whether to stop after this epoch. A healthy one is kept, unless its clusters are already overfull."""
         reason = _not_finite(network, curves) or self._collapse(curves) or self._leap(curves)
         if reason is None:
-            if curves["positives_per_view"][-1] <= FILLED * expected_positives(self.sizes, self.views):
+            if curves["positives_per_view"][-1] <= OVERFULL * expected_positives(self.sizes, self.views):
                 self._keep(network, epoch)
             return False
         text, figures = reason

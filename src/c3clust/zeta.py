@@ -16,7 +16,6 @@ shares p are those of k-means in the same z.
 
 import copy
 import math
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -26,12 +25,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from c3clust.assign import nearest, spherical_kmeans
-from c3clust.guard import expected_positives
+from c3clust.guard import OVERFULL, expected_positives
 
 __all__ = ["CANDIDATES", "SAMPLES", "choose_zeta", "search", "settled_positives"]
 
 CANDIDATES = (0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
-FULL, OVERFULL = 0.9, 1.15  # times the expectation: clusters are filled; clusters flow together
+FULL = 0.9  # times the expectation: clusters are filled; from guard.OVERFULL on they flow together
 SAMPLES = 4096  # whose views are probed with
 STEPS, LAST = 100, 20  # of a probe, and those at its end that are averaged
 RATE = 1e-3
@@ -44,7 +43,6 @@ def choose_zeta(
     g_i: nn.Module, h: tuple[Tensor, Tensor], n_clusters: int, batch: int, loss: Loss, seed: int
 ) -> tuple[float, dict[str, Any]]:
     """The zeta for these features h_a, h_b ([n, F], two views of each sample), and the account for the record."""
-    started = time.perf_counter()
     batch = min(batch, len(h[0]))
     with torch.no_grad():
         z = F.normalize(g_i(h[0]), dim=1).cpu().numpy()
@@ -59,7 +57,6 @@ def choose_zeta(
         "expected_positives": expected,
         "sizes": sizes,
         "probes": [{"zeta": z, "positives_per_view": ratio * expected} for z, ratio in sorted(probes.items())],
-        "seconds": time.perf_counter() - started,
     }
     return zeta, account | {"why": _why(zeta, account)}
 

@@ -100,7 +100,8 @@ def _ink_varies(x: ArrayLike) -> float:
     """
     some = x[np.arange(0, len(x), max(1, len(x) // 2000))].reshape(-1, int(np.prod(x.shape[1:]))).astype(np.float32)
     inked = some > 0.1 * some.max(initial=0)
-    ink = (some * inked).sum(axis=1)[inked.any(axis=1)] / inked.sum(axis=1)[inked.any(axis=1)]
+    drawn = inked.any(axis=1)
+    ink = (some * inked).sum(axis=1)[drawn] / inked.sum(axis=1)[drawn]
     return float(ink.std() / ink.mean()) if len(ink) else 0.0
 
 

@@ -144,7 +144,8 @@ def _parts(
         known | {"policy": augment.spec(policy), "seed": seed, "view": v} for v in range(views) if policy is not None
     ]
     entries = [Entry.of(folder, key) for key in keys]
-    missing = [number for number, entry in enumerate(entries) if entry.load(shape) is None]
+    found = [entry.load(shape) for entry in entries]
+    missing = [number for number, part in enumerate(found) if part is None]
     if missing:
         try:
             _compute(encoder, images, policy, seed, {number: entries[number] for number in missing}, shape, verbose)
@@ -153,7 +154,8 @@ def _parts(
                 f"Features cannot be kept in {folder} ({error.strerror}): {len(missing) * shape[0] * shape[1] * 4:,} "
                 "bytes are needed. Make room, or choose another folder for the run."
             ) from error
-    found = [entry.load(shape) for entry in entries]
+        for number in missing:
+            found[number] = entries[number].load(shape)
     whole = [part for part in found if part is not None]
     if len(whole) < len(found):
         raise DataError(f"Features in {folder} cannot be read back. Delete the folder.")

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 
 from c3clust.bench import Job, Result
-from c3clust.bench.plan import recipe_params
 from c3clust.files import write_atomically
 from c3clust.paper.findings import Finding, difference, side
-from c3clust.paper.setting import PAPER, Setting
+from c3clust.paper.setting import EPOCHS, PAPER, Setting
 from c3clust.paper.style import BLACK, PAGE, colours, footer, panels
 from c3clust.paper.values import Rows, chosen, distinct, read_rows, write_rows
 
@@ -28,21 +27,17 @@ CHANGES: dict[str, dict[str, Any]] = {
 }
 LOST: dict[str, dict[str, Any]] = {"joint from the start": {"head": "joint"}}  # ideas that lost: two seeds tell
 IN_Z = {PUBLISHED: "readout z", DEFAULT: "C3 (default), readout z"}  # the same runs, read by k-means in z
-EPOCHS = 4  # of stage 2, and again of the stage "settle", where no recipe says
+SHORT = 4  # epochs of stage 2, and again of the stage "settle", where no recipe says
 FALL = 0.02  # of ACC, below its own start: too far
 
 
 def jobs(setting: Setting) -> list[Job]:
-    base, k = recipe_params("c3", setting.recipe), {"n_clusters": setting.n_clusters}
-    stage_1 = recipe_params("cc", setting.recipe) | k
-    stage_2 = {name: value for name, value in base.items() if not name.startswith("cc_")} | k
-    epochs = base.get("epochs", EPOCHS)
-    size = base.get("image_size")
-    options = {"image_size": size} if size else {}
-    found = []
+    base, stage_1, options = setting.base("c3"), setting.base("cc"), setting.options()
+    stage_2 = {name: value for name, value in base.items() if not name.startswith("cc_")}
+    epochs, found = base.get("epochs", SHORT), []
     for seed in setting.seeds:
         start = Job(setting.data, "cc", stage_1, seed, START, options=options)
-        longer = stage_1 | {"epochs": stage_1.get("epochs", 60) + 2 * epochs}
+        longer = stage_1 | {"epochs": stage_1.get("epochs", EPOCHS) + 2 * epochs}
         found += [start, Job(setting.data, "cc", longer, seed, LONGER, options=options)]
         for name, change in (CHANGES | (LOST if seed in setting.seeds[:2] else {})).items():
             params = stage_2 | PAPER | {"epochs": 2 * epochs} | change

@@ -12,7 +12,7 @@ from c3clust import recipes
 from c3clust.bench import Job
 from c3clust.bench.plan import clusters_of, recipe_params
 
-__all__ = ["PAPER", "Setting"]
+__all__ = ["EPOCHS", "PAPER", "Setting"]
 
 PAPER: dict[str, Any] = {
     "zeta": 0.6,
@@ -60,21 +60,21 @@ class Setting:
 
     def start(self, seed: int, extra: int = 0, name: str = "CC") -> Job:
         """CC as published; `extra` epochs more go on from where it would have ended, since its rate is constant."""
-        params = self._base("cc") | {"warmup": 0, "schedule": "constant"}
+        params = self.base("cc") | {"warmup": 0, "schedule": "constant"}
         params["epochs"] = params.get("epochs", EPOCHS) + extra
-        return Job(self.data, "cc", params, seed, name, options=self._options())
+        return Job(self.data, "cc", params, seed, name, options=self.options())
 
     def c3(self, seed: int, name: str = "C3", **changes: Any) -> Job:
         """C3 as published, from `start`; `changes` are parameters of stage 2."""
-        given = self._base("c3")
+        given = self.base("c3")
         stage_1 = {key for key in given if key.startswith("cc_")} - {"cc_warmup"}
         kept = {key: value for key, value in given.items() if key not in stage_1 and key not in PAPER}
         zeta = {"zeta": given["zeta"]} if "zeta" in given else {}  # Tiny-ImageNet has its own
-        return Job(self.data, "c3", kept | PAPER | zeta | changes, seed, name, self.start(seed), self._options())
+        return Job(self.data, "c3", kept | PAPER | zeta | changes, seed, name, self.start(seed), self.options())
 
     def default_start(self, seed: int, extra: int = 0, name: str = "CC (default)") -> Job:
         """CC as the package has it by default; `extra` epochs more, within one schedule."""
-        epochs = {"epochs": self._base("cc").get("epochs", EPOCHS) + extra} if extra else {}
+        epochs = {"epochs": self.base("cc").get("epochs", EPOCHS) + extra} if extra else {}
         return Job(self.data, "cc", {"n_clusters": self.n_clusters, **epochs}, seed, name)
 
     def default_c3(self, seed: int, name: str = "C3 (default)", **changes: Any) -> Job:
@@ -82,9 +82,9 @@ class Setting:
         params = {"n_clusters": self.n_clusters, **changes}
         return Job(self.data, "c3", params, seed, name, self.default_start(seed))
 
-    def _base(self, method: str) -> dict[str, Any]:
+    def base(self, method: str) -> dict[str, Any]:
         return recipe_params(method, self.recipe) | {"n_clusters": self.n_clusters}
 
-    def _options(self) -> dict[str, Any]:
+    def options(self) -> dict[str, Any]:
         size = self.recipe["params"].get("image_size")
         return {"image_size": size} if size else {}
