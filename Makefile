@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+PYTEST := $(BIN)/python -m pytest -q -n logical --dist loadfile
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -23,16 +24,16 @@ demo: setup  ## Cluster scikit-learn's digits and compare k-means, CC and C3
 	$(BIN)/c3clust demo
 
 test: setup  ## Run the tests
-	$(BIN)/python -m pytest -q
+	$(PYTEST)
 
 test-slow: setup  ## Run the slow tests too
-	$(BIN)/python -m pytest -q -m ""
+	$(PYTEST) -m ""
 
 check: setup  ## Format, lint, types, tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -q
+	$(PYTEST)
 
 bench: setup  ## Run the speed benchmarks
 	$(BIN)/python -m benchmarks
