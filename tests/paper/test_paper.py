@@ -9,7 +9,7 @@ import pytest
 
 from c3clust import bench, paper
 from c3clust.errors import InputError, MissingExtraError
-from c3clust.paper import findings
+from c3clust.paper import beyond, fig_convergence, fig_help, findings, table
 from c3clust.paper import setting as settings
 from c3clust.paper.values import read_rows, write_rows
 
@@ -44,6 +44,16 @@ def test_each_run_is_done_once_and_shared(done):
     assert len(told) == len({r.job for r in told})
     assert len([r for r in told if r.job.method == "cc"]) == 2  # the start, and the same with more epochs
     assert {r.job.start.key for r in told if r.job.start} == {next(r for r in told if r.job.method == "cc").job.key}
+
+
+def test_table_figures_and_study_share_the_runs_of_the_package():
+    setting = paper.Setting("digits", (0, 1))
+    found = {job.name: job for job in table.jobs(setting) if job.seed == 1}
+    assert found["c3"].start.key == found["cc"].key
+    in_study = {job.name: job.key for job in beyond.jobs(setting) if job.seed == 1}
+    assert (in_study["CC"], in_study["C3 (default)"]) == (found["cc"].key, found["c3"].key)
+    in_figures = {job.key for job in [*fig_help.jobs(setting), *fig_convergence.jobs(setting)]}
+    assert {found["cc"].key, found["c3"].key, found["C3 as published"].key} <= in_figures
 
 
 @pytest.mark.parametrize("name", FIGURES)

@@ -13,7 +13,7 @@ import numpy as np
 from c3clust.bench import Job, Result
 from c3clust.files import write_atomically
 from c3clust.paper.findings import Finding, difference, side
-from c3clust.paper.setting import EPOCHS, PAPER, Setting
+from c3clust.paper.setting import PAPER, Setting
 from c3clust.paper.style import BLACK, PAGE, colours, footer, panels
 from c3clust.paper.values import Rows, chosen, distinct, read_rows, write_rows
 
@@ -32,17 +32,12 @@ FALL = 0.02  # of ACC, below its own start: too far
 
 
 def jobs(setting: Setting) -> list[Job]:
-    base, stage_1, options = setting.base("c3"), setting.base("cc"), setting.options()
-    stage_2 = {name: value for name, value in base.items() if not name.startswith("cc_")}
-    epochs, found = base.get("epochs", SHORT), []
+    epochs, found = setting.base("c3").get("epochs", SHORT), []
     for seed in setting.seeds:
-        start = Job(setting.data, "cc", stage_1, seed, START, options=options)
-        longer = stage_1 | {"epochs": stage_1.get("epochs", EPOCHS) + 2 * epochs}
-        found += [start, Job(setting.data, "cc", longer, seed, LONGER, options=options)]
+        found += [setting.default_start(seed, name=START), setting.default_start(seed, 2 * epochs, LONGER)]
         for name, change in (CHANGES | (LOST if seed in setting.seeds[:2] else {})).items():
-            params = stage_2 | PAPER | {"epochs": 2 * epochs} | change
-            found.append(Job(setting.data, "c3", params, seed, name, start, options))
-        found.append(Job(setting.data, "c3", stage_2 | {"epochs": epochs}, seed, DEFAULT, start, options))
+            found.append(setting.default_c3(seed, name, **(PAPER | {"epochs": 2 * epochs} | change)))
+        found.append(setting.default_c3(seed, DEFAULT, epochs=epochs))
     return found
 
 

@@ -12,7 +12,7 @@ from c3clust import recipes
 from c3clust.bench import Job
 from c3clust.bench.plan import clusters_of, recipe_params
 
-__all__ = ["EPOCHS", "PAPER", "Setting"]
+__all__ = ["PAPER", "Setting"]
 
 PAPER: dict[str, Any] = {
     "zeta": 0.6,
@@ -73,14 +73,16 @@ class Setting:
         return Job(self.data, "c3", kept | PAPER | zeta | changes, seed, name, self.start(seed), self.options())
 
     def default_start(self, seed: int, extra: int = 0, name: str = "CC (default)") -> Job:
-        """CC as the package has it by default; `extra` epochs more, within one schedule."""
-        epochs = {"epochs": self.base("cc").get("epochs", EPOCHS) + extra} if extra else {}
-        return Job(self.data, "cc", {"n_clusters": self.n_clusters, **epochs}, seed, name)
+        """CC as the package has it, with the recipe's budget; `extra` epochs more, within one schedule."""
+        params = self.base("cc")
+        if extra:
+            params["epochs"] = params.get("epochs", EPOCHS) + extra
+        return Job(self.data, "cc", params, seed, name, options=self.options())
 
     def default_c3(self, seed: int, name: str = "C3 (default)", **changes: Any) -> Job:
-        """C3 as the package has it by default, from `default_start`; `changes` are parameters of stage 2."""
-        params = {"n_clusters": self.n_clusters, **changes}
-        return Job(self.data, "c3", params, seed, name, self.default_start(seed))
+        """C3 as the package has it, from `default_start`; `changes` are parameters of stage 2."""
+        stage_2 = {key: value for key, value in self.base("c3").items() if not key.startswith("cc_")}
+        return Job(self.data, "c3", stage_2 | changes, seed, name, self.default_start(seed), self.options())
 
     def base(self, method: str) -> dict[str, Any]:
         return recipe_params(method, self.recipe) | {"n_clusters": self.n_clusters}
