@@ -50,8 +50,8 @@ def draw(rows: Rows) -> Any:
     figure, (axis,) = panels(1, COLUMN, 2.4)
     for metric, colour in colours(METRICS).items():
         band(axis, rows, "gamma", metric, metric.upper(), colour)
-        band(axis, rows, "gamma", f"{metric}_before", "", colour, style=":")
+        band(axis, rows, "gamma", f"{metric}_before", "", colour, style=":", opacity=0)
     axis.set(xscale="log", xlabel="Γ (log scale)", ylabel="score after stage 2")
     figure.legend(*axis.get_legend_handles_labels(), loc="outside upper center", ncols=3)
-    footer(figure, f"dotted: CC, before stage 2; {seeds_note(rows)}")
+    footer(figure, f"dotted: mean of CC, before stage 2; {seeds_note(rows)}")
     return figure

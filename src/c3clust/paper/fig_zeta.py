@@ -57,7 +57,7 @@ def draw(rows: Rows) -> Any:
     figure, axes = panels(2, PAGE, 1.9, lines=2)
     for axis, what in zip(axes, LABELS, strict=True):
         for zeta, shade in zip(distinct(rows, "zeta"), SHADES, strict=False):
-            band(axis, chosen(rows, zeta=zeta), "epoch", what, f"ζ = {zeta:g}", shade)
+            band(axis, chosen(rows, zeta=zeta), "epoch", what, f"ζ = {zeta:g}", shade, opacity=0.06)
         axis.set_ylabel(LABELS[what])
         epochs(axis, "epoch of stage 2 (0: after CC)", 0)
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=6, columnspacing=1.2)

@@ -89,14 +89,16 @@ def panels(columns: int, width: float = PAGE, height: float = 2.1, lines: int = 
     return figure, figure.subplots(lines, columns, squeeze=False, **more).ravel()
 
 
-def band(axis: Any, rows: Rows, x: str, y: str, label: str, colour: str, style: str = "-") -> None:
-    """The mean over seeds as a line, one standard deviation to both sides as a band."""
+def band(
+    axis: Any, rows: Rows, x: str, y: str, label: str, colour: str, style: str = "-", opacity: float = 0.16
+) -> None:
+    """The mean over seeds as a line, one standard deviation to both sides as a band; many bands need less opacity."""
     rows = [row for row in rows if row[y] != ""]
     at = sorted(distinct(rows, x))
     values = [[row[y] for row in chosen(rows, **{x: place})] for place in at]
     mean = np.array([np.mean(v) for v in values])
     spread = np.array([np.std(v, ddof=1) if len(v) > 1 else 0.0 for v in values])
-    axis.fill_between(at, mean - spread, mean + spread, color=colour, alpha=0.16, linewidth=0)
+    axis.fill_between(at, mean - spread, mean + spread, color=colour, alpha=opacity, linewidth=0)
     axis.plot(at, mean, style, color=colour, label=label)
 
 
