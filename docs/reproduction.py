@@ -1,14 +1,16 @@
 """Bring docs/REPRODUCTION.md up to date: the tables between its markers, and the figures in docs/figures.
 
     c3clust paper all -o runs/paper
-    c3clust bench mnist-10k -o runs/mnist
+    c3clust paper table --data mnist-10k -o runs/mnist
     python docs/reproduction.py digits=runs/paper mnist-10k=runs/mnist figures=runs/paper
 
 NAME=FOLDER puts FOLDER/table.md between <!-- NAME: begin --> and <!-- NAME: end -->. figures=FOLDER copies its figures
-and puts what was found, each FOLDER/*.md, between the markers of its name. What is not named stays as it is.
+with the numbers behind them and puts what was found, each FOLDER/*.md, between the markers of its name. What is not
+named stays as it is.
 """
 
 import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -37,6 +39,7 @@ def main() -> None:
             for figure in sorted(Path(folder).glob("*.png")):  # fewer colours: half the size
                 small = Image.open(figure).convert("RGB").quantize(256, kmeans=8)
                 small.save(DOCS / "figures" / figure.name, optimize=True)
+                shutil.copy(figure.with_suffix(".csv"), DOCS / "figures")
             for found in sorted(Path(folder).glob("*.md")):
                 if found.name != "table.md":
                     page = rewritten(page, found.stem, found.read_text(encoding="utf-8"))

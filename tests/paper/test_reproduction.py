@@ -38,6 +38,7 @@ def test_tables_and_findings_are_put_between_their_markers(script, tmp_path):
     for name in paper.names()[1:]:
         (tmp_path / "b" / f"{name}.md").write_text(f"found in {name}\n")
         Image.new("RGB", (8, 8), "white").save(tmp_path / "b" / f"{name}.png")
+        (tmp_path / "b" / f"{name}.csv").write_text(f"numbers\n{len(name)}\n")
     page = script(f"digits={tmp_path / 'a'}", f"figures={tmp_path / 'b'}")
     assert "<!-- digits: begin -->\n| table | a |\n<!-- digits: end -->" in page
     assert "| table | b |" not in page
@@ -45,9 +46,18 @@ def test_tables_and_findings_are_put_between_their_markers(script, tmp_path):
         assert f"<!-- {name}: begin -->\nfound in {name}\n<!-- {name}: end -->" in page
         assert f"(figures/{name}.png)" in page
         assert (tmp_path / "figures" / f"{name}.png").exists()
+        assert (tmp_path / "figures" / f"{name}.csv").read_text() == f"numbers\n{len(name)}\n"
     assert script(f"digits={tmp_path / 'a'}") == page  # again changes nothing
 
 
 def test_figures_in_the_page_are_small():
     for figure in (DOCS / "figures").glob("*.png"):
         assert figure.stat().st_size < 150_000, figure
+
+
+@pytest.mark.parametrize("name", paper.names()[1:])
+def test_what_the_page_tells_follows_from_the_numbers_beside_it(name, tmp_path):
+    shutil.copy(DOCS / "figures" / f"{name}.csv", tmp_path)
+    paper.redraw(name, tmp_path)
+    found = (tmp_path / f"{name}.md").read_text(encoding="utf-8").strip()
+    assert f"<!-- {name}: begin -->\n{found}\n<!-- {name}: end -->" in (DOCS / "REPRODUCTION.md").read_text("utf-8")

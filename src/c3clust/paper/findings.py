@@ -46,5 +46,5 @@ def change(rows: Rows, metric: str = "acc") -> Difference:
 
 def markdown(findings: Sequence[Finding]) -> str:
     """A table of claims."""
-    lines = ["| the paper | here | verdict |", "|---|---|---|"]
+    lines = ["| claim | here | verdict |", "|---|---|---|"]
     return "\n".join([*lines, *(f"| {f.claim} | {f.measured} | {VERDICTS[f.holds]} |" for f in findings)]) + "\n"
