@@ -19,7 +19,19 @@ from c3clust import methods
 from c3clust.bench.job import Result
 from c3clust.files import write_atomically
 
-__all__ = ["METRICS", "Difference", "Row", "compare", "in_order", "latex", "markdown", "paired", "rows", "write"]
+__all__ = [
+    "METRICS",
+    "Difference",
+    "Row",
+    "compare",
+    "in_order",
+    "latex",
+    "markdown",
+    "mean_and_spread",
+    "paired",
+    "rows",
+    "write",
+]
 
 METRICS = ("acc", "nmi", "ari")
 CLOCKS = ("seconds", "processor_seconds")
@@ -134,9 +146,17 @@ def cells(row: Row, best: Scores) -> list[tuple[str, bool]]:
         if not values:
             found.append(("–", False))
             continue
-        spread = f" ± {np.std(values, ddof=1):.3f}" if len(values) > 1 else ""
-        found.append((f"{np.mean(values):.3f}{spread}", round(float(np.mean(values)), 3) == best.get(metric)))
+        found.append((mean_and_spread(values), round(float(np.mean(values)), 3) == best.get(metric)))
     return found
+
+
+def mean_and_spread(values: Sequence[float]) -> str:
+    """Mean ± standard deviation; of one value, the value.
+
+    >>> mean_and_spread([0.5, 0.75]), mean_and_spread([0.5])
+    ('0.625 ± 0.177', '0.500')
+    """
+    return f"{np.mean(values):.3f}" + (f" ± {np.std(values, ddof=1):.3f}" if len(values) > 1 else "")
 
 
 def markdown(rows: Sequence[Row], compared: Sequence[tuple[str, str]] = ()) -> str:

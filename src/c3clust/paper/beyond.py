@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from c3clust.bench import Job, Result
+from c3clust.bench.table import METRICS, mean_and_spread
 from c3clust.files import write_atomically
 from c3clust.paper.findings import Finding, difference, side
 from c3clust.paper.setting import PAPER, Setting
@@ -18,7 +19,6 @@ from c3clust.paper.style import BLACK, PAGE, colours, footer, panels
 from c3clust.paper.values import Rows, chosen, distinct, read_rows, write_rows
 
 ORDER = 20
-METRICS = ("acc", "nmi", "ari")
 START, LONGER, PUBLISHED, DEFAULT = "CC", "CC + the same epochs", "C3 as published", "C3 (default)"
 CHANGES: dict[str, dict[str, Any]] = {
     PUBLISHED: {},
@@ -93,9 +93,7 @@ def table(rows: Rows) -> str:
 
 def _cells(rows: Rows, start: Rows) -> list[str]:
     name, cells = rows[0]["variant"], [rows[0]["variant"]]
-    for metric in METRICS:
-        values = [row[metric] for row in rows]
-        cells.append(f"{np.mean(values):.3f}" + (f" ± {np.std(values, ddof=1):.3f}" if len(values) > 1 else ""))
+    cells += [mean_and_spread([row[metric] for row in rows]) for metric in METRICS]
     if name == START:
         cells += ["–", "–"]
     else:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from c3clust.bench import Job, Result
+from c3clust.bench.table import METRICS
 from c3clust.paper.findings import Finding, difference
 from c3clust.paper.setting import Setting
 from c3clust.paper.style import COLUMN, band, colours, footer, panels, seeds_note
@@ -13,7 +14,6 @@ from c3clust.paper.values import Rows, chosen, distinct, epochs_from_start
 
 ORDER = 6
 GAMMAS = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0)
-METRICS = ("acc", "nmi", "ari")
 
 
 def jobs(setting: Setting) -> list[Job]:

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 
 from c3clust.bench import Job, Result
+from c3clust.bench.table import METRICS
 from c3clust.paper.findings import Finding, difference, side
 from c3clust.paper.setting import Setting
 from c3clust.paper.style import BLACK, PAGE, colours, footer, panels
 from c3clust.paper.values import Rows, chosen, distinct
 
 ORDER = 13
-METRICS = ("acc", "nmi", "ari")
 
 
 def jobs(setting: Setting) -> list[Job]:

@@ -4,14 +4,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from c3clust.bench import Job, Result
-from c3clust.bench.table import paired
+from c3clust.bench.table import METRICS, paired
 from c3clust.paper.findings import Finding, side
 from c3clust.paper.setting import PAPER, Setting
 from c3clust.paper.style import BLACK, COLOURS, PAGE, footer, panels
 from c3clust.paper.values import Rows, chosen, distinct
 
 ORDER = 12
-METRICS = ("acc", "nmi", "ari")
 MORE = 8  # epochs: about what stage 2 and the stage "settle" take by default on a small set
 PAIRS = {
     "as published: C3 − CC": ("C3 as published", "CC as published"),

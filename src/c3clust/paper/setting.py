@@ -62,7 +62,7 @@ class Setting:
         """CC as published; `extra` epochs more go on from where it would have ended, since its rate is constant."""
         params = self.base("cc") | {"warmup": 0, "schedule": "constant"}
         params["epochs"] = params.get("epochs", EPOCHS) + extra
-        return Job(self.data, "cc", params, seed, name, options=self.options())
+        return Job(self.data, "cc", params, seed, name, options=self._options())
 
     def c3(self, seed: int, name: str = "C3", **changes: Any) -> Job:
         """C3 as published, from `start`; `changes` are parameters of stage 2."""
@@ -70,23 +70,24 @@ class Setting:
         stage_1 = {key for key in given if key.startswith("cc_")} - {"cc_warmup"}
         kept = {key: value for key, value in given.items() if key not in stage_1 and key not in PAPER}
         zeta = {"zeta": given["zeta"]} if "zeta" in given else {}  # Tiny-ImageNet has its own
-        return Job(self.data, "c3", kept | PAPER | zeta | changes, seed, name, self.start(seed), self.options())
+        return Job(self.data, "c3", kept | PAPER | zeta | changes, seed, name, self.start(seed), self._options())
 
     def default_start(self, seed: int, extra: int = 0, name: str = "CC (default)") -> Job:
         """CC as the package has it, with the recipe's budget; `extra` epochs more, within one schedule."""
         params = self.base("cc")
         if extra:
             params["epochs"] = params.get("epochs", EPOCHS) + extra
-        return Job(self.data, "cc", params, seed, name, options=self.options())
+        return Job(self.data, "cc", params, seed, name, options=self._options())
 
     def default_c3(self, seed: int, name: str = "C3 (default)", **changes: Any) -> Job:
         """C3 as the package has it, from `default_start`; `changes` are parameters of stage 2."""
         stage_2 = {key: value for key, value in self.base("c3").items() if not key.startswith("cc_")}
-        return Job(self.data, "c3", stage_2 | changes, seed, name, self.default_start(seed), self.options())
+        return Job(self.data, "c3", stage_2 | changes, seed, name, self.default_start(seed), self._options())
 
     def base(self, method: str) -> dict[str, Any]:
+        """What the recipe means for the method, and the number of clusters."""
         return recipe_params(method, self.recipe) | {"n_clusters": self.n_clusters}
 
-    def options(self) -> dict[str, Any]:
+    def _options(self) -> dict[str, Any]:
         size = self.recipe["params"].get("image_size")
         return {"image_size": size} if size else {}
