@@ -1,0 +1,65 @@
+"""A change of the code's form does not change its results: labels are compared with hashes taken before it.
+
+The hashes hold for one version of torch on one kind of processor, since another one may round differently; elsewhere
+the tests are skipped. When a method changes on purpose, run `python tests/test_same_results.py` and say why in the
+commit.
+"""
+
+import hashlib
+import inspect
+import json
+import platform
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import load_digits
+
+from c3clust import methods
+
+HASHES = Path(__file__).with_suffix(".json")
+SHORT = {
+    "n_clusters": 10,
+    "cc_epochs": 4,
+    "pretrain_epochs": 3,
+    "epochs": 3,
+    "hidden": (64, 32),
+    "n_init": 3,
+    "random_state": 0,
+}
+DEFAULT = "c3, defaults, 1000 images"
+
+
+def labels_hash(name):
+    torch.set_num_threads(1)
+    images = load_digits().images / 16
+    if name == DEFAULT:
+        labels = methods.load("c3")(10, random_state=0).fit_predict(images[:1000])
+    else:
+        known = inspect.signature(methods.load(name)).parameters
+        labels = methods.load(name)(**{k: v for k, v in SHORT.items() if k in known}).fit_predict(images)
+    return hashlib.sha256(np.asarray(labels, dtype=np.int64).tobytes()).hexdigest()
+
+
+def machine():
+    return {
+        "torch": torch.__version__,
+        "processor": f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()}",
+    }
+
+
+def recorded():
+    return json.loads(HASHES.read_text()) if HASHES.exists() else {"machine": {}, "labels": {}}
+
+
+@pytest.mark.parametrize("name", recorded()["labels"])
+def test_labels_are_those_of_before(name):
+    if recorded()["machine"] != machine():
+        pytest.skip(f"the hashes were taken on {recorded()['machine']}, this is {machine()}")
+    assert labels_hash(name) == recorded()["labels"][name]
+
+
+if __name__ == "__main__":
+    found = {name: labels_hash(name) for name in [*methods.names(), DEFAULT]}
+    HASHES.write_text(json.dumps({"machine": machine(), "labels": found}, indent=1) + "\n")
