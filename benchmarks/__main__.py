@@ -17,7 +17,7 @@ from pathlib import Path
 import torch
 
 from benchmarks import harness
-from c3clust.record import versions
+from c3clust.records.record import versions
 
 PARTS = ("loss", "augment", "step", "predict", "encoders", "memory")
 README = Path(__file__).with_name("README.md")

@@ -22,7 +22,7 @@ def bare(encoder: encoders.Encoder, ready: list[torch.Tensor], passes: int) -> N
             encoder.features(x)
 
 
-def ours(encoder: encoders.Encoder, images: data.Images, views: int) -> None:
+def ours(encoder: encoders.Encoder, images: data.Samples, views: int) -> None:
     """All that a run does: read, resize, make views, encode, write, hash."""
     with tempfile.TemporaryDirectory() as folder:
         encoders.features(encoder, images, augment.policy("photo"), views, folder=Path(folder))

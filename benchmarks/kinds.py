@@ -24,7 +24,7 @@ import numpy as np
 from sklearn import datasets
 
 from c3clust import C3, CC, KMeans, acc, ari, data, nmi
-from c3clust.data.images import Column
+from c3clust.data.samples import Column
 
 SETS = {"wine": datasets.load_wine, "cancer": datasets.load_breast_cancer, "digits": datasets.load_digits}
 DOCUMENTS, WORDS = 1000, 60
@@ -36,7 +36,7 @@ def table(name):
     known = SETS[name]()
     columns = [Column(str(column)) for column in known.feature_names]
     names = [str(i) for i in range(len(known.data))]
-    return data.Images(known.data, names, known.target.astype(np.int64), place=name, policy="table", columns=columns)
+    return data.Samples(known.data, names, known.target.astype(np.int64), place=name, policy="table", columns=columns)
 
 
 def texts(path, four):

@@ -12,7 +12,7 @@ import torch
 
 from benchmarks import harness
 from c3clust import CC
-from c3clust.data.decode import decode
+from c3clust.data.io.decode import decode
 
 ARCHIVE = harness.SHARED / "photos-subset.tar"
 CASES = (("convnet", 64, 500), ("resnet18", 224, 100))  # network, pixels, photographs

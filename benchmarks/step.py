@@ -15,7 +15,7 @@ from c3clust import augment
 from c3clust.estimator import placed
 from c3clust.methods.cc import CC, CCObjective
 from c3clust.networks import ClusterNet
-from c3clust.trainer import Stage, train
+from c3clust.training.loop import Stage, train
 
 # network, pixels, batch, steps, target. Small batches for the large ones: the share of the rest is the same or larger.
 CASES = (("convnet", 32, 256, 12, 1.30), ("resnet18", 32, 64, 5, 1.10), ("resnet34", 224, 8, 5, 1.05))

@@ -10,7 +10,6 @@ import torch
 import torch.multiprocessing as mp
 
 from c3clust import dist
-from c3clust.assign import Centred
 from c3clust.methods.ae import AEObjective
 from c3clust.methods.c3 import C3Objective
 from c3clust.methods.cc import CCObjective
@@ -20,6 +19,7 @@ from c3clust.methods.idec import IDECObjective
 from c3clust.methods.simclr import Projected, SimCLRObjective
 from c3clust.networks import ClusterNet
 from c3clust.networks.autoencoder import Autoencoder
+from c3clust.networks.readouts import Centred
 
 OBJECTIVES = {  # of a ClusterNet
     "cc": CCObjective(0.5, 1.0),

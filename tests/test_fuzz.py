@@ -27,15 +27,15 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from c3clust import CC, data, load, report
-from c3clust.assignments import Assignments
-from c3clust.checkpoint import Checkpoints, Snapshot, Training, read_snapshot, write_snapshot
-from c3clust.data import cifar
-from c3clust.data.idx import read_idx
+from c3clust.data.sources import cifar
+from c3clust.data.sources.idx import read_idx
 from c3clust.errors import C3ClustError
-from c3clust.record import RunRecord
-from c3clust.report.edits import Edits
+from c3clust.records.assignments import Assignments
+from c3clust.records.edits import Edits
+from c3clust.records.record import RunRecord
 from c3clust.report.view import View
-from c3clust.request import Request
+from c3clust.runs.config import Request
+from c3clust.training.checkpoint import Checkpoints, Snapshot, Training, read_snapshot, write_snapshot
 
 STRANGE = [
     None, True, -1, 0, 2**31, 10**30, 1e308, -0.5, "", "\0", "../../etc/passwd", "x" * 5000, [], {}, [[[]]], {"a": 1},

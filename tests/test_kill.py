@@ -15,7 +15,7 @@ import time
 import numpy as np
 import pytest
 
-from c3clust.record import RunRecord
+from c3clust.records.record import RunRecord
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 

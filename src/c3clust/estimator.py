@@ -33,14 +33,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor, nn
 
 from c3clust import augment, checks, data, encoders
-from c3clust.checkpoint import Checkpoints
-from c3clust.data.batches import batches
-from c3clust.data.images import ArrayLike, Images
+from c3clust.data.io.batches import batches
+from c3clust.data.samples import ArrayLike, Samples
 from c3clust.errors import InputError, MissingExtraError, RunError
 from c3clust.files import write_atomically
-from c3clust.guard import Guard
-from c3clust.request import Request, taken_up
-from c3clust.trainer import Objective, Stage, embed, train
+from c3clust.runs.config import Request, taken_up
+from c3clust.training.checkpoint import Checkpoints
+from c3clust.training.loop import Objective, Stage, embed, train
+from c3clust.training.objective import Monitor
 
 __all__ = ["SCALES", "Bench", "EstimatorMixin", "find_device", "read_model", "restore", "standard_scaling"]
 
@@ -56,7 +56,7 @@ Network = TypeVar("Network", bound=nn.Module)
 class Bench:
     """What a method trains with: the samples, how views are made, the randomness; and what has been trained so far."""
 
-    images: Images
+    images: Samples
     x: ArrayLike  # theirs or their features, scaled if they are vectors
     shape: tuple[int, ...]  # of one sample, as the network sees it
     policy: augment.Policy
@@ -68,7 +68,7 @@ class Bench:
     stages: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # sentences for the owner of the run
     checkpoints: Checkpoints | None = None
-    encoded: Images | None = None  # the images as features, where an encoder made some
+    encoded: Samples | None = None  # the images as features, where an encoder made some
 
     def __post_init__(self) -> None:
         self.generator = torch.Generator().manual_seed(self.seed)
@@ -88,7 +88,7 @@ class Bench:
         return placed(make(self.shape), self.shape, self.device)
 
     def train(
-        self, stage: Stage, network: nn.Module, objective: Objective, guard: Guard | None = None
+        self, stage: Stage, network: nn.Module, objective: Objective, guard: Monitor | None = None
     ) -> dict[str, Any]:
         """Train one stage, note its curves, and return the note. A stage that was finished before is read instead."""
         number, kept = len(self.stages), self.checkpoints
@@ -198,7 +198,7 @@ class EstimatorMixin(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
 
     def fit(self, X: Any, y: Any = None, run_dir: str | Path | None = None, checkpoint_minutes: float = 10.0) -> Any:
         """Cluster X: images [n, C, H, W], [n, H, W] or [n, H, W, C], vectors [n, F], texts, a data frame, a path or
-        Images. y is ignored.
+        Samples. y is ignored.
 
         With `run_dir`, training leaves a checkpoint in that folder each epoch, and after so many minutes. If it is
         killed, the same call goes on from the last one and ends with the same network, bit for bit on the CPU. Once
@@ -321,11 +321,11 @@ class EstimatorMixin(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
         """Mean and standard deviation of each feature."""
         return standard_scaling(x)
 
-    def _read(self, X: Any, reset: bool) -> Images:
-        """X as Images, checked; vectors by scikit-learn's own rules."""
+    def _read(self, X: Any, reset: bool) -> Samples:
+        """X as Samples, checked; vectors by scikit-learn's own rules."""
         if isinstance(X, str | Path):
             return data.load(X, **(self.asks() if reset else self.wants()))
-        if isinstance(X, Images) or (isinstance(X, np.ndarray | Tensor) and X.ndim > 2):
+        if isinstance(X, Samples) or (isinstance(X, np.ndarray | Tensor) and X.ndim > 2):
             return data.load(X)
         if data.are_texts(X) or (data.is_frame(X) and (data.has_gaps_or_words(X) or (not reset and self._takes_rows))):
             return data.load(X, **({} if reset else self.wants()))
@@ -349,7 +349,7 @@ class EstimatorMixin(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
             return {"embeddings": True}
         return {"image_size": max(self.input_shape_[-2:]), "channels": self.input_shape_[0]}
 
-    def _shape(self, images: Images) -> tuple[int, ...]:
+    def _shape(self, images: Samples) -> tuple[int, ...]:
         side = getattr(self, "image_size", None)
         shape = tuple(images.x.shape[1:])
         if len(shape) == 3 and side is not None:
@@ -364,7 +364,7 @@ class EstimatorMixin(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
         asked = getattr(self, "encoder", None)
         return None if asked == "auto" and getattr(self, "backbone", "auto") != "auto" else asked
 
-    def _chosen_encoder(self, images: Images) -> tuple[encoders.Encoder | None, str | None]:
+    def _chosen_encoder(self, images: Samples) -> tuple[encoders.Encoder | None, str | None]:
         """The encoder for these samples, if one is asked for; and perhaps a note about one that would help."""
         asked, note = self._asked_encoder(), None
         needed = images.kind in ("text", "table") and asked in (None, "none")
@@ -411,7 +411,7 @@ class EstimatorMixin(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
             )
         return note | {"seconds": time.perf_counter() - started}
 
-    def _lay_out(self, bench: Bench, images: Images) -> None:
+    def _lay_out(self, bench: Bench, images: Samples) -> None:
         """What the network is to see: these samples, scaled if they are vectors."""
         asked, ready = getattr(self, "scale", "auto"), self.encoder_ is not None and self.encoder_.scaled
         standard = self.standardises and not ready if asked == "auto" else asked == "standard"
@@ -425,7 +425,7 @@ class EstimatorMixin(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
             return _Scaled(x, None)
         return x if self._scale is None else _Scaled(x, self._scale)
 
-    def _bench(self, images: Images) -> Bench:
+    def _bench(self, images: Samples) -> Bench:
         seed = self.random_state
         if not isinstance(seed, int | np.integer):
             seed = check_random_state(seed).randint(2**31 - 1)
@@ -442,14 +442,14 @@ class EstimatorMixin(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
         x = self.seen(self._read(X, reset=False))
         return embed(self.network_, self._scaled(x), self.input_shape_[-2:])
 
-    def seen(self, images: Images) -> ArrayLike:
+    def seen(self, images: Samples) -> ArrayLike:
         """The samples as the network takes them, as features if it has an encoder; refused if they do not fit."""
         encoder = self._frozen_encoder
         if encoder is None or images.kind == "vector":  # they may be features already
             return self._fitting(images).x
         return encoders.Encoded(encoder.taken(images).x, encoder.to(self.device_))
 
-    def _fitting(self, images: Images) -> Images:
+    def _fitting(self, images: Samples) -> Samples:
         """Refuse samples that the model was not trained for: pictures for vectors, other channels, other features."""
         if images.kind in ("text", "table"):
             raise InputError(f"This model was trained on samples of shape {self.input_shape_}, not on {images.kind}s.")
@@ -521,7 +521,7 @@ def new_folder(run_dir: str | Path) -> Path:
 
 
 def _method(estimator: Any) -> str:
-    return type(estimator).__module__.rsplit(".", 1)[-1]
+    return type(estimator).__module__.removeprefix("c3clust.methods.").partition(".")[0]
 
 
 def _plain(value: Any) -> Any:

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = ["c3_loss", "instance_loss"]
+__all__ = ["SAFE_EXPONENT", "Block", "all_pairs_loss", "instance_loss", "join_views", "largest_square"]
 
 # A block takes rows of s [B, 2N], which it may overwrite, two spare tensors of that shape, and the place of the rows'
 # own view and twin [B, 2]. It returns ℓ [B], g [B, 2N] and r [B] with G = r g: scaling z by r is cheaper than g.
@@ -24,48 +24,11 @@ Block = Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor, Tensor]
 SAFE_EXPONENT = 60.0  # in float32 a sum of 1e8 terms e^60 is finite and e^-60 is not zero: no maximum to subtract
 
 
-def c3_loss(z_a: Tensor, z_b: Tensor, zeta: float, gamma: float, block_rows: int | None = None) -> Tensor:
-    """L_C3 of PAPER 3. z_a, z_b: [N, D], unit rows. float16 and bfloat16 are computed in float32."""
-    z = _join(z_a, z_b)
-    careful = _largest_square(z) * (1 + gamma) > SAFE_EXPONENT
-    block = _careful_c3_block(zeta, gamma) if careful else _c3_block(zeta, gamma)
-    return _AllPairs.apply(z, 1.0, block, block_rows)
-
-
 def instance_loss(z_a: Tensor, z_b: Tensor, tau_i: float, block_rows: int | None = None) -> Tensor:
-    """L_ins of PAPER 2, the anchor itself left out. z_a, z_b: [N, D], unit rows. Half types as in c3_loss."""
-    z = _join(z_a, z_b)
-    careful = _largest_square(z) / tau_i > SAFE_EXPONENT
-    return _AllPairs.apply(z, 1 / tau_i, _careful_instance_block if careful else _instance_block, block_rows)
-
-
-def _c3_block(zeta: float, gamma: float) -> Block:
-    """u = exp(s - gamma |s|), p = 1{positive} exp(s), A and P their row sums:  G = u / A - p / P."""
-
-    def block(s: Tensor, w: Tensor, p: Tensor, own: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        torch.abs(s, out=w).mul_(-gamma).exp_()
-        torch.ge(s, zeta, out=p).scatter_(1, own, 1.0)  # 0 or 1 as numbers: masks are several times slower
-        p.mul_(s.exp_())
-        w_sum, p_sum = w.sum(1), p.sum(1)
-        u = w.mul_(s)
-        u_sum = u.sum(1)
-        loss = (u_sum / (w_sum * p_sum)).log()
-        return loss, u.addcmul_(p, (u_sum / p_sum)[:, None], value=-1), 1 / u_sum
-
-    return block
-
-
-def _careful_c3_block(zeta: float, gamma: float) -> Block:
-    """The same where exp could overflow or vanish: large gamma, or rows far longer than 1."""
-
-    def block(s: Tensor, w: Tensor, p: Tensor, own: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        torch.abs(s, out=w).mul_(-gamma)
-        positive = (s >= zeta).scatter_(1, own, True)
-        p.copy_(s).masked_fill_(~positive, -torch.inf)
-        loss = s.add_(w).logsumexp(1) - w.logsumexp(1) - p.logsumexp(1)
-        return loss, s.softmax(1).sub_(p.softmax(1)), torch.ones_like(loss)
-
-    return block
+    """L_ins of PAPER 2, the anchor itself left out. z_a, z_b: [N, D], unit rows, computed in float32 at least."""
+    z = join_views(z_a, z_b)
+    careful = largest_square(z) / tau_i > SAFE_EXPONENT
+    return all_pairs_loss(z, 1 / tau_i, _careful_instance_block if careful else _instance_block, block_rows)
 
 
 def _instance_block(s: Tensor, _: Tensor, __: Tensor, own: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -85,13 +48,18 @@ def _careful_instance_block(s: Tensor, _: Tensor, __: Tensor, own: Tensor) -> tu
     return loss, s.softmax(1).scatter_add_(1, twin, -torch.ones_like(loss)[:, None]), torch.ones_like(loss)
 
 
-def _join(z_a: Tensor, z_b: Tensor) -> Tensor:
+def all_pairs_loss(z: Tensor, scale: float, block: Block, block_rows: int | None = None) -> Tensor:
+    """L = 1/(2N) Σ_i ℓ_i over the rows of s = scale z zᵀ, each block of rows given to `block`."""
+    return _AllPairs.apply(z, scale, block, block_rows)
+
+
+def join_views(z_a: Tensor, z_b: Tensor) -> Tensor:
     """[2N, D] in float32, or in float64 if the inputs are."""
     dtype = torch.promote_types(torch.promote_types(z_a.dtype, z_b.dtype), torch.float32)
     return torch.cat([z_a.to(dtype), z_b.to(dtype)])
 
 
-def _largest_square(z: Tensor) -> float:
+def largest_square(z: Tensor) -> float:
     """The largest |s_ij| that these rows can give."""
     return float(z.detach().square().sum(1).max())
 

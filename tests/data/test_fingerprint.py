@@ -1,7 +1,7 @@
 import numpy as np
 
 from c3clust import data
-from c3clust.data.arrays import from_array
+from c3clust.data.sources.arrays import from_array
 
 
 def test_equal_content_equal_fingerprint_and_any_pixel_counts():

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from c3clust.assign import Centred
 from c3clust.methods.ae import AE, AEObjective, reconstruction_errors
 from c3clust.networks.autoencoder import Autoencoder
+from c3clust.networks.readouts import Centred
 
 
 def random(*shape, seed=0):

@@ -2,10 +2,10 @@
 
 import torch
 
-from c3clust.assign import Centred
 from c3clust.methods.ae import AEObjective
 from c3clust.methods.dae import DAEObjective, corrupt
 from c3clust.networks.autoencoder import Autoencoder
+from c3clust.networks.readouts import Centred
 
 
 def test_corruption_zeroes_the_asked_share_and_touches_nothing_else():

@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from c3clust.assign import Centred
 from c3clust.methods.ae import AEObjective
 from c3clust.methods.dcn import COUNT, DCNObjective, centre_errors, moved_centres
 from c3clust.networks.autoencoder import Autoencoder
+from c3clust.networks.readouts import Centred
 
 
 def random(*shape, seed=0):

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from c3clust.assign import Centred
 from c3clust.methods.dec import DEC, DECObjective, SharpenedTarget, prepare_sharpening
 from c3clust.networks.autoencoder import Autoencoder
+from c3clust.networks.readouts import Centred
 from c3clust.ops import kl_rows, sharpened
 
 

@@ -3,11 +3,11 @@
 import pytest
 import torch
 
-from c3clust.assign import Centred
 from c3clust.methods.ae import AEObjective
 from c3clust.methods.dec import DECObjective, prepare_sharpening
 from c3clust.methods.idec import IDECObjective
 from c3clust.networks.autoencoder import Autoencoder
+from c3clust.networks.readouts import Centred
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from c3clust.assign import Centred
 from c3clust.methods.simclr import Projected, SimCLR, SimCLRObjective
+from c3clust.networks.readouts import Centred
 
 
 def loop(rows, tau):

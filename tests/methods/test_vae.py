@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch.distributions import Normal, kl_divergence
 
-from c3clust.assign import Centred
 from c3clust.methods.vae import VAE, VAEObjective, VariationalAutoencoder, gaussian_nll, kl_to_standard_normal
+from c3clust.networks.readouts import Centred
 
 
 def random(*shape, seed=0):

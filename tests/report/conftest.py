@@ -11,7 +11,7 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 
-from c3clust.record import RunRecord
+from c3clust.records.record import RunRecord
 from c3clust.report import View, build, write
 
 CHROMIUM = "/usr/bin/chromium"

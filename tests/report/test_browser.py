@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from c3clust.report import build, edits, render, write
+from c3clust.records import edits
+from c3clust.report import build, render, write
 
 pytestmark = pytest.mark.browser
 

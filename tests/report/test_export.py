@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from c3clust.errors import InputError, RunError
-from c3clust.report import edits
+from c3clust.records import edits
 from c3clust.report.export import export, safe_name
 
 

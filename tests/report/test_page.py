@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from c3clust.errors import RunError
-from c3clust.report import View, build, edits, render, write
-from c3clust.report.edits import Edits
+from c3clust.records import edits
+from c3clust.records.edits import Edits
+from c3clust.report import View, build, render, write
 from c3clust.report.page import payload
 
 HOSTILE = [

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from c3clust.records.edits import Edits
 from c3clust.report import View, build, render
-from c3clust.report.edits import Edits
 from c3clust.report.page import payload
 from c3clust.report.traits import c_tf_idf, of_columns, of_texts, row_texts
 

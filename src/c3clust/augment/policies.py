@@ -28,7 +28,7 @@ class Photo:
     """SimCLR's pool: random resized crop, horizontal flip, colour jitter, greyscale, blur.
 
     Every sample has its own parameters. The order of the four jitter operations is random, and shared by runs of
-    neighbours that make up 262144 pixels of view: 256 samples at 32 pixels, 5 at 224 pixels. Images with one channel
+    neighbours that make up 262144 pixels of view: 256 samples at 32 pixels, 5 at 224 pixels. Samples with one channel
     get brightness and contrast only, images with two or more than three likewise, channel by channel.
 
     Parameters

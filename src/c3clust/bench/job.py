@@ -23,11 +23,11 @@ from typing import Any
 import numpy as np
 
 from c3clust import methods
-from c3clust.assignments import Assignments
 from c3clust.errors import RunError
 from c3clust.files import write_atomically
-from c3clust.lock import locked
-from c3clust.record import RunRecord
+from c3clust.records.assignments import Assignments
+from c3clust.records.record import RunRecord
+from c3clust.runs.lock import locked
 
 __all__ = ["DONE", "Job", "Result", "folder_of", "remember", "result_of", "write_result"]
 

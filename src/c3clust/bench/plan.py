@@ -10,7 +10,7 @@ from c3clust import data, methods, recipes
 from c3clust.bench.job import Job
 from c3clust.bench.table import in_order
 from c3clust.errors import InputError, suggest
-from c3clust.settings import parse_settings
+from c3clust.recipes.settings import parse_settings
 
 __all__ = ["clusters_of", "numbers", "plan", "recipe_params"]
 

@@ -14,9 +14,9 @@ import torch
 from torch import Tensor, nn
 
 from c3clust import metrics
-from c3clust.checkpoint import Checkpoints, Training
 from c3clust.estimator import Bench
-from c3clust.trainer import embed
+from c3clust.training.checkpoint import Checkpoints, Training
+from c3clust.training.loop import embed
 
 __all__ = ["ZETAS", "Watch", "pair_counts"]
 

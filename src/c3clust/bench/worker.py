@@ -18,16 +18,17 @@ from typing import Any
 
 import numpy as np
 
-from c3clust import data, methods, metrics, runs
-from c3clust.assign import nearest, spherical_kmeans
-from c3clust.assignments import Assignments
+from c3clust import data, methods, metrics
 from c3clust.bench.job import Job, folder_of, write_result
 from c3clust.bench.watch import Watch
-from c3clust.data.images import Images
+from c3clust.data.samples import Samples
 from c3clust.errors import RunError, TrainingError
-from c3clust.guard import effective_clusters
-from c3clust.lock import locked
-from c3clust.record import RunRecord
+from c3clust.methods.c3.guard import effective_clusters
+from c3clust.networks.readouts import nearest, spherical_kmeans
+from c3clust.records.assignments import Assignments
+from c3clust.records.record import RunRecord
+from c3clust.runs import run as runs
+from c3clust.runs.lock import locked
 
 __all__ = ["work"]
 
@@ -77,7 +78,7 @@ def _reading(job: Job) -> dict[str, Any]:
     return {name: value for name, value in wanted.items() if value is not None} | job.options
 
 
-def _train(images: Images, options: dict[str, Any], run: Path, job: Job, out: Path, keep: type[Watch] | None) -> float:
+def _train(images: Samples, options: dict[str, Any], run: Path, job: Job, out: Path, keep: type[Watch] | None) -> float:
     """Train, or go on; the processor's time, 0 if it is not known of all."""
     params, whole = dict(job.params), not (run / "request.json").exists()
     if job.start is not None:

@@ -1,4 +1,4 @@
-"""Data: a place goes in, Images come out.
+"""Data: a place goes in, Samples come out.
 
 >>> from c3clust import data
 >>> data.load("digits").x.shape
@@ -16,20 +16,21 @@ from typing import Any, Literal
 
 import numpy as np
 
-from c3clust.data.batches import batches
+from c3clust.data import sources
 from c3clust.data.fingerprint import fingerprint
-from c3clust.data.images import ArrayLike, Images
+from c3clust.data.io.batches import batches
+from c3clust.data.io.stream import Stream
 from c3clust.data.places import Described, find, require, searched
+from c3clust.data.samples import ArrayLike, Samples
 from c3clust.data.source import Claim, Known, Options
-from c3clust.data.stream import Stream
-from c3clust.data.table import from_frame, has_gaps_or_words, is_frame
-from c3clust.data.texts import are_texts, from_texts
+from c3clust.data.sources.table import from_frame, has_gaps_or_words, is_frame
+from c3clust.data.sources.texts import are_texts, from_texts
 from c3clust.errors import DataError, InputError, suggest
 
 __all__ = [
     "ArrayLike",
     "Described",
-    "Images",
+    "Samples",
     "are_texts",
     "batches",
     "describe",
@@ -73,12 +74,12 @@ def load(
     embeddings: bool = False,
     kind: str | None = None,
     columns: Sequence[str] = (),
-) -> Images:
-    """Turn a place into Images.
+) -> Samples:
+    """Turn a place into Samples.
 
     Parameters
     ----------
-    place : str, path, array, list of str, data frame or Images
+    place : str, path, array, list of str, data frame or Samples
         The name of a data set (see `names`); the path of a folder, an archive, a .npy or .npz file, a CSV or Parquet
         table (of images, texts or rows: see table.py), a .txt file (a text a line), a Hugging Face `datasets` folder or
         an official data set; an array or a tensor, texts, a data frame. A bare known name is the
@@ -94,7 +95,7 @@ def load(
     channels : 1 or 3, optional
         Of image files. Default: 1 if all pictures are grey, else 3.
     max_bad : float
-        The share of unreadable files from which on loading stops. Below, they are listed in `Images.skipped`.
+        The share of unreadable files from which on loading stops. Below, they are listed in `Samples.skipped`.
     memory : int, optional
         Bytes that decoded files may take; what needs more is streamed. Default: half of the memory that is free.
     workers : int, optional
@@ -116,7 +117,7 @@ def load(
     reading = (labels, image_size, channels, max_bad, memory, workers, Path(cache) if cache else None, largest)
     options = Options(*reading, embeddings, kind, tuple(columns))
     _check(options)
-    if isinstance(place, Images):
+    if isinstance(place, Samples):
         return place
     if isinstance(place, str) and not place:
         raise InputError(f"The place is empty: give a path or one of {', '.join(names())}.")
@@ -126,16 +127,16 @@ def load(
     return _load_path(Path(place), options) if named is None else named
 
 
-def _from_python(value: Any, options: Options) -> Images:
+def _from_python(value: Any, options: Options) -> Samples:
     """Texts, a data frame, or an array."""
-    from c3clust.data.arrays import from_array
+    from c3clust.data.sources.arrays import from_array
 
     if are_texts(value):
         return from_texts(value)
     return from_frame(value, options) if is_frame(value) else from_array(value, embeddings=options.embeddings)
 
 
-def _load_name(name: str, options: Options, root: Path | None) -> Images | None:
+def _load_name(name: str, options: Options, root: Path | None) -> Samples | None:
     """A named set or a subset of one; None if no set has this name."""
     subset = SUBSET.fullmatch(name)
     for source, known in _sets():
@@ -148,12 +149,12 @@ def _load_name(name: str, options: Options, root: Path | None) -> Images | None:
     return None
 
 
-def _read_known(source: Any, known: Known, options: Options, root: Path | None) -> Images:
+def _read_known(source: Any, known: Known, options: Options, root: Path | None) -> Samples:
     path = Path() if known.built_in else require(known, source, root)
     return source.read(path, options, known.name)
 
 
-def _load_path(path: Path, options: Options) -> Images:
+def _load_path(path: Path, options: Options) -> Samples:
     path = path.expanduser()
     if not path.exists():
         raise DataError(f"{path} is neither a path that exists nor a known data set. {suggest(str(path), names())}")
@@ -167,7 +168,7 @@ def _load_path(path: Path, options: Options) -> Images:
     return source.read(path, options)
 
 
-def _first_thousands(whole: Images, thousands: int, name: str) -> Images:
+def _first_thousands(whole: Samples, thousands: int, name: str) -> Samples:
     """The fixed subset that `load` describes."""
     n = thousands * 1000
     if n > len(whole):
@@ -215,7 +216,7 @@ def _sets() -> Iterator[tuple[Any, Known]]:
 
 def _sources() -> Iterator[Any]:
     """The modules of this folder that are sources: they have `claims` and `read`."""
-    for module in pkgutil.iter_modules(__path__):
-        source = importlib.import_module(f"{__name__}.{module.name}")
+    for module in pkgutil.iter_modules(sources.__path__):
+        source = importlib.import_module(f"{sources.__name__}.{module.name}")
         if hasattr(source, "claims") and hasattr(source, "read"):
             yield source

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from c3clust.data.images import Images
-from c3clust.data.stream import Stream
-from c3clust.data.views import Views
+from c3clust.data.io.stream import Stream
+from c3clust.data.io.views import Views
+from c3clust.data.samples import Samples
 
 __all__ = ["fingerprint"]
 
@@ -15,7 +15,7 @@ WHOLE = 2**30  # bytes up to which every value is hashed
 SAMPLE = 64
 
 
-def fingerprint(images: Images) -> str:
+def fingerprint(images: Samples) -> str:
     """The SHA-256 of shape, dtype and content, as 64 hexadecimal digits. Names, labels and place do not count; the
     names and categories of a table's columns do.
 

@@ -2,7 +2,7 @@
 
     SETS                                the public data sets that this module reads by name
     claims(path) -> Claim               whether `path` is this module's kind of place
-    read(path, options, name) -> Images
+    read(path, options, name) -> Samples
 
 A new source is one new file with these; nothing else is edited.
 """
@@ -13,7 +13,7 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Literal, Protocol
 
-from c3clust.data.images import Images
+from c3clust.data.samples import Samples
 
 __all__ = ["Claim", "Known", "Options", "Source", "note_count"]
 
@@ -72,11 +72,11 @@ class Source(Protocol):
     def claims(path: Path) -> Claim: ...
 
     @staticmethod
-    def read(path: Path, options: Options, name: str | None = None) -> Images: ...
+    def read(path: Path, options: Options, name: str | None = None) -> Samples: ...
 
 
 def note_count(place: str, title: str, n: int, official: int) -> tuple[str, ...]:
-    """Say that a set in an official layout is not the official set, as notes for `Images`. It is read all the same."""
+    """Say that a set in an official layout is not the official set, as notes for `Samples`. It is read all the same."""
     if n == official:
         return ()
     note = f"{place} holds {n:,} images; the official {title} has {official:,}. It is read as it is."

@@ -22,7 +22,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from c3clust.data.images import Images
+from c3clust.data.samples import Samples
 from c3clust.encoders.base import Encoder
 from c3clust.encoders.store import Encoded, features
 from c3clust.errors import InputError
@@ -58,7 +58,7 @@ def load(which: str | nn.Module | Encoder) -> Encoder:
     return loaded
 
 
-def auto(images: Images) -> tuple[str | None, str | None]:
+def auto(images: Samples) -> tuple[str | None, str | None]:
     """The spec of the encoder that suits these samples, if one does; else perhaps a note about one that would."""
     for kind in _kinds():
         spec = kind.suits(images) if hasattr(kind, "suits") else None

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from c3clust.augment import Policy
-from c3clust.data.images import Images
+from c3clust.data.samples import Samples
 
 __all__ = ["Encoder"]
 
@@ -52,10 +52,10 @@ class Encoder:
         """
         raise NotImplementedError
 
-    def check(self, images: Images) -> None:
+    def check(self, images: Samples) -> None:
         """Refuse, as InputError, samples that cannot be encoded."""
 
-    def taken(self, images: Images) -> Images:
+    def taken(self, images: Samples) -> Samples:
         """The samples as `encode` takes them, checked."""
         self.check(images)
         return images
@@ -64,7 +64,7 @@ class Encoder:
         """How views are made of the features, where that is as good as views of the samples; None: it is not."""
         return None
 
-    def fit(self, images: Images) -> None:
+    def fit(self, images: Samples) -> None:
         """Learn what depends on the data (scales, categories). Encoders that bring their weights learn nothing."""
 
     def settings(self) -> dict[str, Any]:

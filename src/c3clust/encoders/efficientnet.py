@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from c3clust.data.images import Images
+from c3clust.data.samples import Samples
 from c3clust.encoders.image import ImageEncoder
 from c3clust.errors import MissingExtraError, RunError
 
@@ -97,7 +97,7 @@ def claims(spec: str) -> bool:
     return spec == EXAMPLE
 
 
-def suits(images: Images) -> str | None:
+def suits(images: Samples) -> str | None:
     """Colour or grey photographs of at least 64 px."""
     shape = tuple(images.x.shape[1:])
     photographs = len(shape) == 3 and shape[0] in (1, 3) and min(shape[1:]) >= PHOTOGRAPH and images.policy == "photo"

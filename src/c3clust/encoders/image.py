@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from c3clust import augment
 from c3clust.augment import Policy
-from c3clust.data.images import Images
+from c3clust.data.samples import Samples
 from c3clust.encoders.base import Encoder
 from c3clust.errors import InputError
 
@@ -100,7 +100,7 @@ class ImageEncoder(Encoder):
             self.size, self._width, self.shape = size, None, (3, size, size)
         return self
 
-    def check(self, images: Images) -> None:
+    def check(self, images: Samples) -> None:
         shape = tuple(images.x.shape[1:])
         if len(shape) != 3 or (self.network.mean.numel() == 3 and shape[0] not in (1, 3)):
             raise InputError(

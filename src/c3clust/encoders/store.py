@@ -22,8 +22,8 @@ import torch
 
 from c3clust import augment, dist
 from c3clust.data import batches, fingerprint
-from c3clust.data.images import ArrayLike, Images
-from c3clust.data.views import Views
+from c3clust.data.io.views import Views
+from c3clust.data.samples import ArrayLike, Samples
 from c3clust.encoders.base import Encoder
 from c3clust.errors import DataError
 from c3clust.progress import counter
@@ -89,14 +89,14 @@ class Encoded:
 
 def features(
     encoder: Encoder,
-    images: Images,
+    images: Samples,
     policy: augment.Policy | None = None,
     views: int = 0,
     *,
     seed: int = 0,
     folder: Path | None = None,
     verbose: bool = False,
-) -> Images:
+) -> Samples:
     """The images with x as `Views`: the features of each sample, and of `views` random views that the policy makes.
 
     folder: where they are kept for the next time; None, or a policy that is a function of the user's own, which has no
@@ -115,7 +115,7 @@ def features(
 
 
 def _temporary(
-    encoder: Encoder, images: Images, policy: augment.Policy | None, views: int, seed: int, verbose: bool
+    encoder: Encoder, images: Samples, policy: augment.Policy | None, views: int, seed: int, verbose: bool
 ) -> Views:
     """Features in a folder that goes when they are no longer used."""
     folder = Path(tempfile.mkdtemp(prefix="c3clust-features-"))
@@ -130,7 +130,7 @@ def _temporary(
 
 def _parts(
     encoder: Encoder,
-    images: Images,
+    images: Samples,
     policy: augment.Policy | None,
     views: int,
     seed: int,
@@ -164,7 +164,7 @@ def _parts(
 
 def _compute(
     encoder: Encoder,
-    images: Images,
+    images: Samples,
     policy: augment.Policy | None,
     seed: int,
     entries: dict[int, Entry],

@@ -19,7 +19,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from torch import Tensor
 
 from c3clust.augment import Policy, Rows
-from c3clust.data.images import Column, Images
+from c3clust.data.samples import Column, Samples
 from c3clust.encoders.base import Encoder
 from c3clust.errors import InputError, suggest
 
@@ -42,7 +42,7 @@ def claims(spec: str) -> bool:
     return spec == EXAMPLE
 
 
-def suits(images: Images) -> str | None:
+def suits(images: Samples) -> str | None:
     """Tables."""
     return EXAMPLE if images.kind == "table" else None
 
@@ -108,7 +108,7 @@ class TableEncoder(Encoder):
     def describe(self) -> dict[str, Any]:
         return dict(ABOUT)
 
-    def fit(self, images: Images) -> None:
+    def fit(self, images: Samples) -> None:
         """Learn the columns."""
         self.columns, self.notes = [], []
         for column, x in zip(images.columns or (), images.x[:].T, strict=True):
@@ -154,7 +154,7 @@ class TableEncoder(Encoder):
     def reading(self) -> dict[str, Any]:
         return {"kind": "table", "columns": tuple(column.name for column in self.columns)}
 
-    def check(self, images: Images) -> None:
+    def check(self, images: Samples) -> None:
         if images.kind != "table":
             raise InputError('encoder "table" takes the rows of a CSV or Parquet table, or a data frame.')
         given = [column.name for column in images.columns or ()]
@@ -165,7 +165,7 @@ class TableEncoder(Encoder):
                 f"{f' (nor {len(absent) - 1} others)' if len(absent) > 1 else ''}. {suggest(absent[0], given)}"
             )
 
-    def taken(self, images: Images) -> Images:
+    def taken(self, images: Samples) -> Samples:
         """The columns that were learned, with their codes, whatever other columns there are."""
         self.check(images)
         given = {column.name: (column, images.x[:, i]) for i, column in enumerate(images.columns or ())}

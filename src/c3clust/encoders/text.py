@@ -21,7 +21,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from c3clust.augment import Policy, Words
-from c3clust.data.images import Images
+from c3clust.data.samples import Samples
 from c3clust.encoders.base import Encoder
 from c3clust.encoders.wordpiece import WordPiece
 from c3clust.errors import DataError, InputError, MissingExtraError
@@ -48,7 +48,7 @@ def claims(spec: str) -> bool:
     return spec == EXAMPLE or spec.startswith("bert:")
 
 
-def suits(images: Images) -> str | None:
+def suits(images: Samples) -> str | None:
     """Texts."""
     return EXAMPLE if images.kind == "text" else None
 
@@ -106,7 +106,7 @@ class TextEncoder(Encoder):
     def reading(self) -> dict[str, Any]:
         return {"kind": "text"}
 
-    def check(self, images: Images) -> None:
+    def check(self, images: Samples) -> None:
         if images.kind != "text":
             raise InputError(f"encoder {self} takes texts: give a .txt file, a column of a table, or a list of str.")
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from c3clust.augment import Policy
-from c3clust.data.images import Images
+from c3clust.data.samples import Samples
 from c3clust.encoders import Encoder
 
 __all__ = ["RunEncoder", "Runs"]
@@ -45,7 +45,7 @@ class RunEncoder(Encoder):
     def settings(self) -> dict[str, Any]:
         return {"model": self._hash}
 
-    def check(self, images: Images) -> None:
+    def check(self, images: Samples) -> None:
         self.model.seen(images)
 
     def reading(self) -> dict[str, Any]:
@@ -54,7 +54,7 @@ class RunEncoder(Encoder):
     def encode(self, samples: Any, policy: Policy | None = None, generator: torch.Generator | None = None) -> Tensor:
         if policy is not None and generator is not None:
             samples = policy(torch.as_tensor(samples), self._shape[-2:], generator).numpy()
-        return torch.from_numpy(self.model.transform(Images(samples, [str(i) for i in range(len(samples))])))
+        return torch.from_numpy(self.model.transform(Samples(samples, [str(i) for i in range(len(samples))])))
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from sklearn.cluster import AgglomerativeClustering
 from sklearn.neighbors import kneighbors_graph
 
 from c3clust import checks
-from c3clust.assign import Neighbours
 from c3clust.estimator import Bench, EstimatorMixin
+from c3clust.networks.readouts import Neighbours
 
 __all__ = ["AC"]
 

@@ -14,11 +14,11 @@ from sklearn.base import BaseEstimator
 from torch import Tensor
 
 from c3clust import checks, dist
-from c3clust.assign import Centred
 from c3clust.errors import InputError
 from c3clust.estimator import Bench, EstimatorMixin
 from c3clust.networks.autoencoder import Autoencoder
-from c3clust.trainer import Stage, auto_epochs
+from c3clust.networks.readouts import Centred
+from c3clust.training.loop import Stage, auto_epochs
 
 __all__ = ["AE"]
 

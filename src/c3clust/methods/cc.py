@@ -16,12 +16,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from c3clust import checks, dist, onepass
-from c3clust.assign import nearest, spherical_kmeans
 from c3clust.encoders import Encoder
 from c3clust.estimator import SCALES, Bench, EstimatorMixin
 from c3clust.networks import ClusterNet, backbone
+from c3clust.networks.readouts import nearest, spherical_kmeans
 from c3clust.ops import entropy, full_precision, nt_xent
-from c3clust.trainer import Stage, auto_epochs
+from c3clust.training.loop import Stage, auto_epochs
 
 __all__ = ["CC"]
 

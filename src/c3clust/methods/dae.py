@@ -13,11 +13,11 @@ from sklearn.base import BaseEstimator
 from torch import Tensor
 
 from c3clust import checks, dist
-from c3clust.assign import Centred
 from c3clust.estimator import Bench, EstimatorMixin
 from c3clust.methods.ae import check_widths, reconstruction_epochs, reconstruction_errors, set_scale
 from c3clust.networks.autoencoder import Autoencoder
-from c3clust.trainer import Stage
+from c3clust.networks.readouts import Centred
+from c3clust.training.loop import Stage
 
 __all__ = ["DAE"]
 

@@ -17,11 +17,11 @@ from sklearn.base import BaseEstimator
 from torch import Tensor
 
 from c3clust import checks, dist
-from c3clust.assign import Centred
 from c3clust.estimator import Bench, EstimatorMixin
 from c3clust.methods.ae import reconstruction_errors
 from c3clust.methods.dae import DAE, pretraining
-from c3clust.trainer import Stage, auto_epochs
+from c3clust.networks.readouts import Centred
+from c3clust.training.loop import Stage, auto_epochs
 
 __all__ = ["DCN"]
 

@@ -18,12 +18,12 @@ from sklearn.base import BaseEstimator
 from torch import Tensor
 
 from c3clust import checks, dist
-from c3clust.assign import Centred
-from c3clust.data.images import ArrayLike
+from c3clust.data.samples import ArrayLike
 from c3clust.estimator import Bench, EstimatorMixin
 from c3clust.methods.dae import DAE, pretraining
+from c3clust.networks.readouts import Centred
 from c3clust.ops import kl_rows, sharpened
-from c3clust.trainer import Stage, auto_epochs, embed
+from c3clust.training.loop import Stage, auto_epochs, embed
 
 __all__ = ["DEC"]
 

@@ -11,14 +11,14 @@ from sklearn.base import BaseEstimator
 from torch import Tensor
 
 from c3clust import checks, dist
-from c3clust.assign import Centred
-from c3clust.data.images import ArrayLike
+from c3clust.data.samples import ArrayLike
 from c3clust.estimator import Bench, EstimatorMixin
 from c3clust.methods.ae import reconstruction_errors
 from c3clust.methods.dae import DAE, pretraining
 from c3clust.methods.dec import SharpenedTarget, prepare_sharpening, sharpening_epochs
+from c3clust.networks.readouts import Centred
 from c3clust.ops import kl_rows
-from c3clust.trainer import Stage
+from c3clust.training.loop import Stage
 
 __all__ = ["IDEC"]
 

@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from c3clust import checks
-from c3clust.assign import Centres
 from c3clust.estimator import SCALES, Bench, EstimatorMixin
+from c3clust.networks.readouts import Centres
 
 __all__ = ["KMeans"]
 

@@ -16,8 +16,8 @@ from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor, nn
 
 from c3clust import checks
-from c3clust.assign import Centred
 from c3clust.estimator import Bench, EstimatorMixin
+from c3clust.networks.readouts import Centred
 
 __all__ = ["NMF"]
 

@@ -16,8 +16,8 @@ from sklearn.cluster import KMeans
 from sklearn.neighbors import NearestNeighbors
 
 from c3clust import checks
-from c3clust.assign import Neighbours
 from c3clust.estimator import Bench, EstimatorMixin
+from c3clust.networks.readouts import Neighbours
 
 __all__ = ["SC"]
 

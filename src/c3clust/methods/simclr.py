@@ -14,12 +14,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from c3clust import checks, dist
-from c3clust.assign import Centred
 from c3clust.estimator import Bench, EstimatorMixin
 from c3clust.networks import backbone
 from c3clust.networks.heads import head
+from c3clust.networks.readouts import Centred
 from c3clust.ops import nt_xent
-from c3clust.trainer import Stage, auto_epochs
+from c3clust.training.loop import Stage, auto_epochs
 
 __all__ = ["SimCLR"]
 

@@ -55,7 +55,7 @@ class Setting:
 
     @property
     def batch_size(self) -> int:
-        """Images in a batch of stage 2."""
+        """Samples in a batch of stage 2."""
         return int(self.recipe["params"].get("batch_size", 128))
 
     def start(self, seed: int, extra: int = 0, name: str = "CC") -> Job:

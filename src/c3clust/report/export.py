@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from c3clust.assignments import Assignments
 from c3clust.errors import InputError
-from c3clust.report.edits import Edits
+from c3clust.records.assignments import Assignments
+from c3clust.records.edits import Edits
 from c3clust.report.sprites import as_pictures
 
 __all__ = ["Exported", "export", "safe_name"]

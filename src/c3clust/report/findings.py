@@ -6,7 +6,7 @@ Each rule is a function of Facts that gives nothing or Findings; `findings` asks
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from c3clust.record import RunRecord
+from c3clust.records.record import RunRecord
 
 __all__ = ["Facts", "Finding", "balanced", "findings"]
 
@@ -273,7 +273,7 @@ def _returned(stage: Mapping) -> int | None:
 
 
 def _batch_size(record: RunRecord, stage: Mapping) -> int | None:
-    """Images a batch in a stage; a batch is never larger than the data."""
+    """Samples a batch in a stage; a batch is never larger than the data."""
     asked = (
         stage.get("batch_size"),
         record.params.get(f"{stage.get('name')}_batch_size"),

@@ -19,9 +19,9 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from c3clust.files import write_atomically
-from c3clust.record import RunRecord
+from c3clust.records.edits import Edits
+from c3clust.records.record import RunRecord
 from c3clust.report import confusion
-from c3clust.report.edits import Edits
 from c3clust.report.findings import Facts, balanced, findings
 from c3clust.report.view import View
 

@@ -1,0 +1,1 @@
+"""Reading samples: decoding, streams, caches, batches."""

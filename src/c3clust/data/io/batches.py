@@ -1,0 +1,24 @@
+"""Batches of images by position, from memory or from a stream."""
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from c3clust.data.samples import ArrayLike
+
+__all__ = ["batches"]
+
+
+def batches(x: ArrayLike, index_batches: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
+    """x[index] for each array of positions; a stream decodes the next batches meanwhile.
+
+    >>> import numpy as np
+    >>> [batch.tolist() for batch in batches(np.array([10, 20, 30]), [np.array([2, 0]), np.array([1])])]
+    [[30, 10], [20]]
+    """
+    prefetch = getattr(x, "prefetch", None)
+    if prefetch is not None:
+        yield from prefetch(index_batches)
+        return
+    for index in index_batches:
+        yield np.asarray(x[index])

@@ -1,0 +1,187 @@
+"""One encoded image -> uint8 [3, S, S].
+
+Every picture is turned upright (EXIF), brought to 8 bits and RGB, and squashed to S × S with an antialiased bilinear
+filter: the whole picture stays in view, as in the paper's evaluation. Of an animation the first frame counts;
+transparency is laid on white; 16-bit values are divided by 257. JPEGs much larger than S are decoded at a reduced
+scale of at least 2 S. simplejpeg decodes JPEG where it is installed, Pillow everything else.
+"""
+
+import io
+from functools import cache
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from c3clust.data.io.spans import Unreadable
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+__all__ = ["EXTENSIONS", "MAX_PIXELS", "decode", "decoder", "is_image_name", "longest_side"]
+
+EXTENSIONS = (
+    ".jpg",
+    ".jpeg",
+    ".jpe",
+    ".jfif",
+    ".png",
+    ".webp",
+    ".bmp",
+    ".tif",
+    ".tiff",
+    ".gif",
+    ".ppm",
+    ".pgm",
+    ".pbm",
+)
+FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "TIFF", "GIF", "PPM")  # no format that runs another program
+MAX_PIXELS = 89_478_485  # Pillow's own limit, 256 MiB of RGB: a larger picture is refused as a decompression bomb
+ORIENTATION = 0x0112
+
+
+def is_image_name(name: str) -> bool:
+    """Whether a file's name is that of an image: a known ending, no hidden file, not macOS's copies in zips.
+
+    >>> is_image_name("a/b.JPEG"), is_image_name("a/._b.jpg"), is_image_name("a/notes.txt")
+    (True, False, False)
+    """
+    parts = name.replace("\\", "/").split("/")
+    hidden = any((part.startswith(".") and part not in (".", "..")) or part == "__MACOSX" for part in parts)
+    return not hidden and parts[-1].lower().endswith(EXTENSIONS)
+
+
+def decoder() -> str:
+    """The JPEG decoder in use: its name is part of the cache's key."""
+    return "simplejpeg" if _simplejpeg() else "pillow"
+
+
+def longest_side(data: bytes) -> int:
+    """The longer side in pixels, from the header alone."""
+    try:
+        return max(_open(data).size)
+    except Unreadable:
+        raise
+    except Exception as error:
+        raise Unreadable(_reason(error)) from error
+
+
+def decode(data: bytes, size: int) -> np.ndarray:
+    """uint8 [3, size, size], or Unreadable with the reason."""
+    from PIL import Image
+
+    try:
+        image = _open(data)
+        pixels = _pixels(image, data, size)
+        turn = _turn(image)  # after the pixels: Pillow turns TIFFs itself while it decodes them
+        picture = _to_rgb(pixels)
+        if picture.size != (size, size):
+            picture = picture.resize((size, size), Image.Resampling.BILINEAR)
+        if turn is not None:
+            picture = picture.transpose(turn)
+        return np.moveaxis(np.asarray(picture), 2, 0)
+    except Unreadable:
+        raise
+    except Exception as error:  # Pillow raises almost anything on hostile bytes
+        raise Unreadable(_reason(error)) from error
+
+
+def _open(data: bytes) -> "Image.Image":
+    """The header, checked for size before any pixel is decoded."""
+    from PIL import Image
+
+    if not data:
+        raise Unreadable("an empty file")
+    image = Image.open(io.BytesIO(data), formats=FORMATS)
+    width, height = image.size
+    if width * height > MAX_PIXELS:
+        raise Unreadable(f"{width:,} × {height:,} pixels, more than the {MAX_PIXELS:,} that one image may have")
+    return image
+
+
+def _turn(image: "Image.Image") -> "Image.Transpose | None":
+    """What turns the picture upright, by its EXIF orientation. Damaged EXIF counts as upright."""
+    from PIL.Image import Transpose
+
+    turns = {
+        2: Transpose.FLIP_LEFT_RIGHT,
+        3: Transpose.ROTATE_180,
+        4: Transpose.FLIP_TOP_BOTTOM,
+        5: Transpose.TRANSPOSE,
+        6: Transpose.ROTATE_270,
+        7: Transpose.TRANSVERSE,
+        8: Transpose.ROTATE_90,
+    }
+    try:
+        return turns.get(image.getexif().get(ORIENTATION, 1))
+    except Exception:
+        return None
+
+
+def _pixels(image: "Image.Image", data: bytes, size: int) -> "Image.Image":
+    """The decoded picture: by simplejpeg if it can, else by Pillow."""
+    from PIL import Image
+
+    jpeg = image.format in ("JPEG", "MPO")
+    fast = _simplejpeg()
+    if jpeg and fast and image.mode in ("RGB", "L"):
+        try:
+            colours = "RGB" if image.mode == "RGB" else "GRAY"
+            width, height = _reduced(image.size, 2 * size)
+            pixels = fast.decode_jpeg(data, colours, min_height=height, min_width=width)
+            return Image.fromarray(pixels if colours == "RGB" else pixels[..., 0])
+        except ValueError:
+            pass  # Pillow decides whether the file is damaged or only odd
+    if jpeg:
+        image.draft(image.mode, (2 * size, 2 * size))
+    image.load()
+    return image
+
+
+def _reduced(size: tuple[int, int], least: int) -> tuple[int, int]:
+    """Width and height at the scale of 1, 1/2, 1/4 or 1/8 that Pillow would choose: both decoders give equal pixels."""
+    scale = next((s for s in (8, 4, 2) if min(size) // least >= s), 1)
+    return -(-size[0] // scale), -(-size[1] // scale)
+
+
+def _to_rgb(image: "Image.Image") -> "Image.Image":
+    """8-bit RGB from any mode."""
+    from PIL import Image
+
+    if image.mode.startswith("I") or image.mode == "F":
+        image = Image.fromarray(_to_8_bits(np.asarray(image), image.mode))
+    if image.has_transparency_data:
+        layer = image.convert("RGBA")
+        image = Image.alpha_composite(Image.new("RGBA", layer.size, "white"), layer)
+    return image.convert("RGB")
+
+
+def _to_8_bits(values: np.ndarray, mode: str) -> np.ndarray:
+    """16-bit values / 257. Of 32-bit ones the range tells the scale: up to 1 (floats), 255 or 65535."""
+    values = values.astype(np.float32)
+    low, high = float(values.min()), float(values.max())
+    if not (low >= 0 and high <= 65535):
+        raise Unreadable(f"values from {low:g} to {high:g}: 0 to 65535 is needed")
+    if mode == "F" and high <= 1:
+        return np.rint(values * 255).astype(np.uint8)
+    deep = mode.startswith("I;16") or high > 255
+    return np.rint(values / 257 if deep else values).astype(np.uint8)
+
+
+@cache
+def _simplejpeg() -> ModuleType | None:
+    try:
+        import simplejpeg
+    except ImportError:
+        return None
+    return simplejpeg
+
+
+def _reason(error: Exception) -> str:
+    """A short reason that holds no address in memory and no path."""
+    from PIL import UnidentifiedImageError
+
+    if isinstance(error, UnidentifiedImageError):
+        return "not an image that can be read (JPEG, PNG, WebP, BMP, TIFF, GIF or PPM)"
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__

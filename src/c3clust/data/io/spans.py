@@ -1,0 +1,86 @@
+"""Where the bytes of one encoded image lie: a whole file, or a stretch of a tar, zip or spool file.
+
+Spans are plain values: worker processes and threads read them independently, each opening the file for itself.
+"""
+
+import contextlib
+import os
+import tempfile
+import weakref
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["MAX_FILE", "Span", "Spool", "Unreadable", "read_span"]
+
+MAX_FILE = 256 * 2**20  # bytes of one encoded image; a larger file is refused
+
+
+class Unreadable(Exception):
+    """Why one image cannot be read. Collected in `Samples.skipped`, never shown as a traceback."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """`size` encoded bytes; `stored` of them lie at `offset` of `path`, deflated if `deflated`.
+
+    refused: why this image must not be read at all, found when its source was listed.
+    """
+
+    path: str
+    size: int
+    offset: int = 0
+    stored: int = -1
+    deflated: bool = False
+    refused: str = ""
+
+
+def read_span(span: Span) -> bytes:
+    """The encoded bytes of one image, never more than MAX_FILE of them."""
+    if span.refused:
+        raise Unreadable(span.refused)
+    if span.size > MAX_FILE:
+        raise Unreadable(f"{span.size:,} bytes, more than the {MAX_FILE:,} that one image may have")
+    try:
+        with open(span.path, "rb") as file:
+            file.seek(span.offset)
+            raw = file.read(min(span.size if span.stored < 0 else span.stored, MAX_FILE))
+    except OSError as error:
+        raise Unreadable(error.strerror or str(error)) from error
+    return _inflate(raw, span.size) if span.deflated else raw
+
+
+def _inflate(raw: bytes, size: int) -> bytes:
+    """Undo deflate, and stop at the size that the archive declares: a bomb cannot unfold further."""
+    try:
+        data = zlib.decompressobj(-15).decompress(raw, size + 1)
+    except zlib.error as error:
+        raise Unreadable(f"damaged in the archive ({error})") from error
+    if len(data) != size:
+        raise Unreadable("its size differs from what the archive declares")
+    return data
+
+
+class Spool:
+    """One temporary file that takes in images which cannot be read in place. Deleted with its last user."""
+
+    def __init__(self) -> None:
+        self._file = tempfile.NamedTemporaryFile(prefix="c3clust-", suffix=".images", delete=False)  # noqa: SIM115
+        self.path = self._file.name
+        self._delete = weakref.finalize(self, _close_and_delete, self._file)
+
+    def add(self, data: bytes) -> Span:
+        """Append one image."""
+        span = Span(self.path, len(data), self._file.tell())
+        self._file.write(data)
+        return span
+
+    def close(self) -> None:
+        """No more images: from now on they are read."""
+        self._file.close()
+
+
+def _close_and_delete(file: Any) -> None:
+    file.close()
+    with contextlib.suppress(OSError):
+        os.unlink(file.name)

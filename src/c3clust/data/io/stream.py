@@ -1,0 +1,125 @@
+"""Samples that do not fit in memory, decoded whenever they are asked for."""
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from c3clust.data.io.decode import decode
+from c3clust.data.io.spans import Span, Spool, Unreadable, read_span
+from c3clust.data.io.workers import worker_count
+from c3clust.errors import DataError
+
+__all__ = ["Stream"]
+
+AHEAD = 4  # batches that are decoded ahead, if the memory bound allows
+
+
+class Stream:
+    """n encoded images that index like a uint8 array [n, C, S, S].
+
+    `stream[index]` decodes these images now. `stream.prefetch(batches)` decodes the next batches in threads while the
+    current one is used (the decoders release Python's lock).
+
+    Memory: with batches of N images, at most (ahead + 2) · N · C · S² bytes of finished pictures, where ahead is 4 or
+    what the bound `memory` allows, at least 1; plus one encoded and one full-size picture per worker thread. Neither
+    depends on n, apart from names and places: about 500 bytes an image.
+    """
+
+    def __init__(
+        self,
+        spans: Sequence[Span],
+        names: Sequence[str],
+        channels: int,
+        size: int,
+        *,
+        workers: int | None = None,
+        memory: int | None = None,
+    ) -> None:
+        self.spans, self.names = spans, names
+        self.shape = (len(spans), channels, size, size)
+        self.dtype = np.dtype(np.uint8)
+        self.spool: Spool | None = None  # kept alive, if the images lie in one
+        self._workers = worker_count(workers)
+        self._memory = memory
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """What the whole would take if it were decoded at once."""
+        return int(np.prod(self.shape))
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        return f"Stream(shape={self.shape}, dtype=uint8)"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy in another process reads the spool, and the original keeps it alive."""
+        return {**self.__dict__, "spool": None}
+
+    def __getitem__(self, index: Any) -> np.ndarray:
+        """One image [C, S, S] for an integer, several [k, C, S, S] for a slice, a mask or an array of positions."""
+        chosen = np.arange(len(self))[index]
+        pixels = next(self.prefetch([np.atleast_1d(chosen)]))
+        return pixels if chosen.ndim else pixels[0]
+
+    def subset(self, index: np.ndarray) -> "Stream":
+        """The images at these positions, still undecoded."""
+        spans, names = [self.spans[i] for i in index], [self.names[i] for i in index]
+        part = Stream(spans, names, self.shape[1], self.shape[2], workers=self._workers, memory=self._memory)
+        part.spool = self.spool
+        return part
+
+    def prefetch(self, batches: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
+        """The images of each batch of positions, in order, with the next ones being decoded meanwhile."""
+        waiting: deque[tuple[np.ndarray, list[Future[None]]]] = deque()
+        with ThreadPoolExecutor(self._workers, thread_name_prefix="c3clust-decode") as pool:
+            try:
+                for batch in batches:
+                    waiting.append(self._start(pool, np.asarray(batch)))
+                    if len(waiting) > self._ahead(len(batch)):
+                        yield _finish(*waiting.popleft())
+                while waiting:
+                    yield _finish(*waiting.popleft())
+            finally:
+                for _, jobs in waiting:
+                    for job in jobs:
+                        job.cancel()
+
+    def _ahead(self, batch: int) -> int:
+        """How many batches of this length may wait."""
+        if self._memory is None:
+            return AHEAD
+        return int(np.clip(self._memory // (max(batch, 1) * int(np.prod(self.shape[1:]))) - 2, 1, AHEAD))
+
+    def _start(self, pool: ThreadPoolExecutor, batch: np.ndarray) -> tuple[np.ndarray, list[Future[None]]]:
+        """Give the threads a share of the batch each; they write into one array."""
+        pixels = np.empty((len(batch), *self.shape[1:]), dtype=np.uint8)
+        parts = np.array_split(np.arange(len(batch)), self._workers)
+        return pixels, [pool.submit(self._fill, pixels, batch, part) for part in parts if len(part)]
+
+    def _fill(self, pixels: np.ndarray, batch: np.ndarray, rows: np.ndarray) -> None:
+        for row in rows:
+            pixels[row] = self._decode(int(batch[row]))
+
+    def _decode(self, i: int) -> np.ndarray:
+        try:
+            return decode(read_span(self.spans[i]), self.shape[2])[: self.shape[1]]
+        except Unreadable as error:
+            raise DataError(
+                f"{self.names[i]} could be read when the run began and cannot be read now ({error}). "
+                "Leave the source unchanged while it is in use."
+            ) from error
+
+
+def _finish(pixels: np.ndarray, jobs: list[Future[None]]) -> np.ndarray:
+    for job in jobs:
+        job.result()
+    return pixels

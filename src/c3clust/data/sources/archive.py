@@ -1,0 +1,161 @@
+"""A .tar, .tar.gz (.bz2, .xz) or .zip of images, read in place.
+
+Nothing is extracted by its path. Samples in a .tar or .zip are read where they lie; those of a compressed .tar, which
+has no random access, pass once into one temporary file. Links, encrypted files and paths that lead out of the
+archive are refused one by one and listed in `Samples.skipped`. An archive that unpacks to more than 200 times its size
+plus 1 GiB is refused as a whole.
+"""
+
+import struct
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import BinaryIO
+
+from c3clust.data.io.decode import is_image_name
+from c3clust.data.io.pictures import Encoded, to_images, unique
+from c3clust.data.io.spans import MAX_FILE, Span, Spool
+from c3clust.data.samples import Samples
+from c3clust.data.source import Claim, Options
+from c3clust.data.sources.folder import folder_labels
+from c3clust.errors import DataError
+
+__all__ = ["claims", "first_names", "list_archive", "read"]
+
+TAR = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
+MAX_RATIO = 200
+ALWAYS = 2**30
+LOCAL_HEADER = struct.Struct("<26xHH")
+
+Listed = Iterator[tuple[str, Span]]
+
+
+def claims(path: Path) -> Claim:
+    """Archives by their ending."""
+    return Claim.KIND if path.is_file() and path.name.lower().endswith((*TAR, ".zip")) else Claim.NO
+
+
+def read(path: Path, options: Options, name: str | None = None) -> Samples:
+    """All images of the archive, sorted by their path in it."""
+    encoded = list_archive(path)
+    if options.labels == "folders" and encoded.names:
+        y, classes = folder_labels(encoded.names, str(path))
+        encoded = replace(encoded, y=y, classes=classes)
+    return to_images(encoded, options)
+
+
+def list_archive(path: Path, wanted: Callable[[str], bool] = is_image_name) -> Encoded:
+    """Names and places of the images whose name is wanted."""
+    spool = Spool()
+    with _named_errors(path):
+        listed = _zip(path, wanted) if path.name.lower().endswith(".zip") else _tar(path, wanted, spool)
+        found = sorted(listed, key=lambda pair: pair[0])
+    spool.close()
+    return Encoded(
+        [span for _, span in found], unique([name for name, _ in found]), str(path), spool=spool, origin=[path]
+    )
+
+
+def first_names(path: Path, n: int = 20) -> list[str]:
+    """The names of the first n members, none if it cannot be read: enough to know a layout by."""
+    try:
+        if path.name.lower().endswith(".zip"):
+            with zipfile.ZipFile(path) as archive:
+                return archive.namelist()[:n]
+        with tarfile.open(path, "r:*") as tar:
+            return [member.name for member in islice(tar, n)]
+    except (tarfile.TarError, zipfile.BadZipFile, OSError, EOFError, zlib.error, ValueError):
+        return []
+
+
+def _tar(path: Path, wanted: Callable[[str], bool], spool: Spool) -> Listed:
+    plain = path.name.lower().endswith(".tar") and _is_plain(path)
+    budget = _Budget(path)
+    with tarfile.open(path, "r:" if plain else "r|*") as archive:
+        for member in archive:
+            budget.take(member.size if member.isreg() else 0)
+            name = member.name.removeprefix("./")
+            if member.isdir() or not wanted(name):
+                continue
+            refused = _refused(name, member.size) or ("" if member.isreg() else "a link or special file")
+            if refused or plain:
+                refused = refused or ("a sparse file" if member.issparse() else "")
+                yield name, Span(str(path.absolute()), member.size, member.offset_data, refused=refused)
+            elif stream := archive.extractfile(member):
+                yield name, spool.add(stream.read())
+
+
+def _zip(path: Path, wanted: Callable[[str], bool]) -> Listed:
+    budget = _Budget(path)
+    with zipfile.ZipFile(path) as archive, path.open("rb") as file:
+        for member in archive.infolist():
+            budget.take(member.file_size)
+            name = member.filename.replace("\\", "/")
+            if not member.is_dir() and wanted(name):
+                refused = _refused(name, member.file_size) or _refused_in_zip(member)
+                offset = 0 if refused else _data_offset(file, member)
+                deflated = member.compress_type == zipfile.ZIP_DEFLATED
+                yield (
+                    name,
+                    Span(str(path.absolute()), member.file_size, offset, member.compress_size, deflated, refused),
+                )
+
+
+def _data_offset(file: BinaryIO, member: zipfile.ZipInfo) -> int:
+    """Where a member's bytes begin: after its local header, whose name and extra field vary in length."""
+    file.seek(member.header_offset)
+    head = file.read(LOCAL_HEADER.size)
+    if len(head) < LOCAL_HEADER.size or head[:4] != b"PK\3\4":
+        raise zipfile.BadZipFile(f"no header for {member.filename}")
+    name, extra = LOCAL_HEADER.unpack(head)
+    return member.header_offset + LOCAL_HEADER.size + name + extra
+
+
+def _refused(name: str, size: int) -> str:
+    if name.startswith("/") or ".." in name.split("/") or name[1:2] == ":":
+        return "its path leads out of the archive"
+    return f"{size:,} bytes, more than the {MAX_FILE:,} that one image may have" if size > MAX_FILE else ""
+
+
+def _refused_in_zip(member: zipfile.ZipInfo) -> str:
+    if member.flag_bits & 1:
+        return "encrypted"
+    if member.external_attr >> 28 == 0xA:
+        return "a link or special file"
+    known = member.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+    return "" if known else f"compressed by method {member.compress_type}, which is not read"
+
+
+def _is_plain(path: Path) -> bool:
+    """Whether a .tar is not secretly compressed."""
+    with path.open("rb") as file:
+        return not file.read(6).startswith((b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0"))
+
+
+class _Budget:
+    """How much an archive may unpack to."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._left = MAX_RATIO * path.stat().st_size + ALWAYS
+
+    def take(self, size: int) -> None:
+        self._left -= size
+        if self._left < 0:
+            raise DataError(
+                f"{self._path} unpacks to more than {MAX_RATIO} times its size, like a decompression bomb. "
+                "Unpack it yourself if you trust it, and give the folder."
+            )
+
+
+@contextmanager
+def _named_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (tarfile.TarError, zipfile.BadZipFile, OSError, EOFError, zlib.error, struct.error) as error:
+        raise DataError(f"{path} is damaged or no archive ({error}). Make or fetch it again.") from error

@@ -1,0 +1,120 @@
+"""The cells of a CSV or Parquet file, or of a data frame: for each column a list of text, numbers and None (missing).
+
+In text, an empty cell, NA, N/A, NaN, null and ? are missing, in upper or lower case. A CSV file is in UTF-8; of comma,
+semicolon, tab and bar, the one that its first line has most of separates its cells.
+"""
+
+import csv
+import math
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from c3clust.data.sources.manifest import first_line, require_pyarrow
+from c3clust.errors import DataError
+
+__all__ = ["Cells", "from_frame", "is_missing", "numbers", "peek", "read_cells", "words"]
+
+MISSING = frozenset({"", "na", "n/a", "nan", "null", "?"})
+SEPARATORS = ",;\t|"
+Cells = dict[str, list[Any]]
+
+
+def read_cells(path: Path) -> Cells:
+    """All columns of a file by name; every row must have a cell for each of them."""
+    if path.suffix.lower() == ".parquet":
+        return _read_parquet(path, None)
+    header, rows = _read_csv(path, None)
+    for number, row in enumerate(rows, 1):
+        if len(row) != len(header):
+            raise DataError(
+                f"{path} has {len(row)} cells in row {number} and {len(header)} columns. Give each row a cell for each "
+                "column, and put cells that hold the separator in quotes."
+            )
+    return {name: [row[i] for row in rows] for i, name in enumerate(header)}
+
+
+def peek(path: Path, rows: int = 50) -> Cells:
+    """The columns and the first rows of a file; rows may be short."""
+    if path.suffix.lower() == ".parquet":
+        return _read_parquet(path, rows)
+    header, found = _read_csv(path, rows)
+    return {name: [row[i] for row in found if i < len(row)] for i, name in enumerate(header)}
+
+
+def from_frame(frame: Any) -> Cells:
+    """The columns of a pandas or polars data frame."""
+    return {str(name): list(frame[name].to_list()) for name in frame.columns}
+
+
+def is_missing(cell: Any) -> bool:
+    """Whether a cell holds nothing."""
+    if isinstance(cell, str):
+        return cell.strip().lower() in MISSING
+    return cell is None or cell != cell or type(cell).__name__ in ("NAType", "NaTType")
+
+
+def numbers(column: list[Any]) -> np.ndarray | None:
+    """The column as float64, NaN where missing; None if a cell is something else than a number."""
+    x = np.full(len(column), np.nan)
+    for i, cell in enumerate(column):
+        if not isinstance(cell, str | int | float | np.number) or isinstance(cell, bool):
+            if is_missing(cell):
+                continue
+            return None
+        if isinstance(cell, str) and is_missing(cell):
+            continue
+        try:
+            x[i] = float(cell)
+        except (ValueError, OverflowError):
+            return None
+    return x
+
+
+def words(column: list[Any]) -> list[str | None] | None:
+    """The column as text, None where missing; None if a cell is neither text, a number nor a truth value."""
+    out: list[str | None] = []
+    for cell in column:
+        if is_missing(cell):
+            out.append(None)
+        elif isinstance(cell, str | bool | int | float | np.number | np.bool_):
+            whole = isinstance(cell, float | np.floating) and math.isfinite(cell) and float(cell).is_integer()
+            out.append(str(int(cell)) if whole else str(cell).strip())
+        else:
+            return None
+    return out
+
+
+def _read_csv(path: Path, rows: int | None) -> tuple[list[str], list[list[str]]]:
+    """Header and rows; empty lines do not count."""
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            first = file.readline()
+            file.seek(0)
+            lines = (line for line in csv.reader(file, delimiter=_separator(first)) if line)
+            header = [name.strip() or f"column {i}" for i, name in enumerate(next(lines, []), 1)]
+            found = list(islice(lines, rows))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise DataError(f"{path} cannot be read as CSV in UTF-8 ({error}). Write it again.") from error
+    twice = next((name for name in header if header.count(name) > 1), None)
+    if twice is not None:
+        raise DataError(f"{path} has more than one column {twice!r}. Give each its own name.")
+    return header, found
+
+
+def _separator(line: str) -> str:
+    return max(SEPARATORS, key=line.count)
+
+
+def _read_parquet(path: Path, rows: int | None) -> Cells:
+    pyarrow, parquet = require_pyarrow("pyarrow", path), require_pyarrow("pyarrow.parquet", path)
+    try:
+        file = parquet.ParquetFile(path)
+        if rows is None:
+            return file.read().to_pydict()
+        first = next(file.iter_batches(batch_size=rows), None)
+        return {name: [] for name in file.schema_arrow.names} if first is None else first.to_pydict()
+    except (OSError, pyarrow.ArrowException) as error:
+        raise DataError(f"{path} cannot be read as Parquet ({first_line(error)}). Write it again.") from error

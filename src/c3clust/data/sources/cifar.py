@@ -1,0 +1,265 @@
+"""CIFAR-10 and CIFAR-100, binary or Python version, from the folder or the .tar.gz as published.
+
+Train and test images are pooled, as in the paper; of CIFAR-100 the 20 superclasses are the classes. A file whose size
+is no multiple of its record is refused by name. Files that are whole but hold fewer records than the official ones
+are read as a subset, and a note says so.
+"""
+
+import io
+import pickle
+import re
+import tarfile
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from c3clust.data.samples import Samples
+from c3clust.data.source import Claim, Known, Options, note_count
+from c3clust.errors import DataError
+
+__all__ = ["SETS", "claims", "read"]
+
+ADDRESS = "https://www.cs.toronto.edu/~kriz/cifar.html"
+SITE = "https://www.cs.toronto.edu/~kriz"
+SETS = (
+    Known(
+        name="cifar10",
+        what="CIFAR-10, small photographs: 60,000 images, 32 × 32, colour, 10 classes",
+        patterns=("cifar-10-batches-bin", "cifar-10-batches-py", "cifar-10-*.tar.gz", "cifar-10/*", "cifar10/*"),
+        layout="cifar-10-binary.tar.gz or cifar-10-python.tar.gz, or the folder unpacked from it",
+        address=ADDRESS,
+        fetch=f"curl -fL --create-dirs --output-dir ~/.cache/c3clust -O {SITE}/cifar-10-binary.tar.gz",
+        aliases=("cifar-10",),
+    ),
+    Known(
+        name="cifar100",
+        what="CIFAR-100, small photographs: 60,000 images, 32 × 32, colour, its 20 superclasses",
+        patterns=("cifar-100-binary", "cifar-100-python", "cifar-100-*.tar.gz", "cifar-100/*", "cifar100/*"),
+        layout="cifar-100-binary.tar.gz or cifar-100-python.tar.gz, or the folder unpacked from it",
+        address=ADDRESS,
+        fetch=f"curl -fL --create-dirs --output-dir ~/.cache/c3clust -O {SITE}/cifar-100-binary.tar.gz",
+        aliases=("cifar-100", "cifar100-20"),
+    ),
+)
+CIFAR10 = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+CIFAR100 = (
+    "aquatic_mammals", "fish", "flowers", "food_containers", "fruit_and_vegetables", "household_electrical_devices",
+    "household_furniture", "insects", "large_carnivores", "large_man-made_outdoor_things",
+    "large_natural_outdoor_scenes", "large_omnivores_and_herbivores", "medium_mammals", "non-insect_invertebrates",
+    "people", "reptiles", "small_mammals", "trees", "vehicles_1", "vehicles_2",
+)  # fmt: skip
+PIXELS = 3 * 32 * 32
+OFFICIAL = 60_000
+MAX_FILE = 2**29
+MAX_ARCHIVE = 2**31
+
+Part = tuple[np.ndarray, np.ndarray]  # pixels [n, 3072], labels [n]
+
+
+@dataclass(frozen=True)
+class Version:
+    """One of the four published forms."""
+
+    set: str
+    title: str
+    folder: str
+    files: tuple[str, ...]
+    classes: tuple[str, ...]
+    label_bytes: int = 0  # of a binary record; the first is the class
+    label_key: bytes = b""  # of a pickled batch
+
+    def parse(self, raw: bytes, place: str) -> Part:
+        return _parse_binary(raw, self, place) if self.label_bytes else _parse_pickle(raw, self, place)
+
+
+TEN = tuple(f"data_batch_{i}" for i in range(1, 6))
+VERSIONS = (
+    Version(
+        "cifar10",
+        "CIFAR-10",
+        "cifar-10-batches-bin",
+        (*(f"{b}.bin" for b in TEN), "test_batch.bin"),
+        CIFAR10,
+        label_bytes=1,
+    ),
+    Version("cifar10", "CIFAR-10", "cifar-10-batches-py", (*TEN, "test_batch"), CIFAR10, label_key=b"labels"),
+    Version("cifar100", "CIFAR-100", "cifar-100-binary", ("train.bin", "test.bin"), CIFAR100, label_bytes=2),
+    Version("cifar100", "CIFAR-100", "cifar-100-python", ("train", "test"), CIFAR100, label_key=b"coarse_labels"),
+)
+
+
+def claims(path: Path) -> Claim:
+    """One of the four folders, a folder with one of them in it, or the archive of one."""
+    return Claim.NO if _where(path) is None else Claim.LAYOUT
+
+
+def read(path: Path, options: Options, name: str | None = None) -> Samples:
+    """Train and test pooled: x [n, 3, 32, 32], y the class or superclass."""
+    where = _where(path)
+    if where is None:
+        raise DataError(f"{path} holds neither CIFAR-10 nor CIFAR-100. Official files: {ADDRESS}.")
+    version, place = where
+    if name not in (None, version.set):
+        raise DataError(
+            f"{path} holds {version.title}, not {name}. Give the place of {name}, or ask for {version.set}."
+        )
+    raw = _from_folder(place, version) if place.is_dir() else _from_archive(place, version)
+    missing = [file for file in version.files if file not in raw]
+    if missing:
+        raise DataError(f"{path} lacks {', '.join(missing)} of {version.title}. Fetch it again from {ADDRESS}.")
+    parts = {file: version.parse(raw[file], f"{path}: {file}") for file in version.files}
+    return _pool(parts, version, str(path))
+
+
+def _where(path: Path) -> tuple[Version, Path] | None:
+    """The version that a path holds, and the folder or archive itself."""
+    if path.is_dir():
+        inside = [
+            (v, folder) for v in VERSIONS for folder in (path, path / v.folder) if (folder / v.files[-1]).is_file()
+        ]
+        return inside[0] if len(inside) == 1 else None
+    if not path.is_file() or not re.search(r"\.(tar|tgz|tar\.gz)$", path.name.lower()):
+        return None
+    first = _first_folder(path)
+    return next(((version, path) for version in VERSIONS if version.folder == first), None)
+
+
+def _first_folder(path: Path) -> str:
+    """The folder in which the first file of an archive lies."""
+    try:
+        with tarfile.open(path, "r:*") as archive:
+            member = archive.next()
+    except (tarfile.TarError, OSError, EOFError, zlib.error):
+        return ""
+    return member.name.removeprefix("./").split("/")[0] if member else ""
+
+
+def _from_folder(folder: Path, version: Version) -> dict[str, bytes]:
+    found = {}
+    for file in version.files:
+        if not (folder / file).is_file():
+            continue
+        if (folder / file).stat().st_size > MAX_FILE:
+            raise DataError(
+                f"{folder / file} is larger than any file of {version.title}. Fetch it again from {ADDRESS}."
+            )
+        found[file] = (folder / file).read_bytes()
+    return found
+
+
+def _from_archive(path: Path, version: Version) -> dict[str, bytes]:
+    """The wanted files, read in place. Nothing else is looked at, links are not followed."""
+    found: dict[str, bytes] = {}
+    total = 0
+    try:
+        with tarfile.open(path, "r:*") as archive:
+            for member in archive:
+                total += member.size
+                if total > MAX_ARCHIVE:
+                    raise DataError(
+                        f"{path} unpacks to more than {MAX_ARCHIVE:,} bytes: it is no archive of {version.title}."
+                    )
+                file = member.name.rsplit("/", 1)[-1]
+                if member.isreg() and file in version.files and (stream := archive.extractfile(member)):
+                    found[file] = stream.read()
+    except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
+        raise DataError(f"{path} is damaged or cut short ({error}). Fetch it again from {ADDRESS}.") from error
+    return found
+
+
+def _parse_binary(raw: bytes, version: Version, place: str) -> Part:
+    """Records of one or two label bytes and 3,072 pixel bytes."""
+    record = version.label_bytes + PIXELS
+    if not raw or len(raw) % record:
+        raise DataError(
+            f"{place} has {len(raw):,} bytes, which is no multiple of a record's {record:,}: it is damaged or "
+            f"cut short. Fetch it again from {ADDRESS}."
+        )
+    rows = np.frombuffer(raw, dtype=np.uint8).reshape(-1, record)
+    return rows[:, version.label_bytes :], rows[:, 0]
+
+
+def _parse_pickle(raw: bytes, version: Version, place: str) -> Part:
+    """The dictionary of one pickled batch."""
+    try:
+        batch = _Batch(io.BytesIO(raw), encoding="bytes").load()
+        content = {key.encode() if isinstance(key, str) else key: value for key, value in batch.items()}
+        pixels, labels = content[b"data"].values, np.asarray(content[version.label_key])
+    except Exception as error:  # a hostile or damaged pickle can raise anything
+        raise DataError(f"{place} is no batch of {version.title} ({error}). Fetch it again from {ADDRESS}.") from error
+    if pixels.ndim != 2 or pixels.shape[1] != PIXELS or labels.dtype.kind != "i" or labels.shape != pixels.shape[:1]:
+        raise DataError(
+            f"{place} has pixels of shape {pixels.shape} and labels of shape {labels.shape}: [n, {PIXELS}] and [n] are "
+            f"needed. Fetch it again from {ADDRESS}."
+        )
+    return pixels, labels
+
+
+def _pool(parts: dict[str, Part], version: Version, place: str) -> Samples:
+    for file, (_, labels) in parts.items():
+        if len(labels) and not (labels.min() >= 0 and labels.max() < len(version.classes)):
+            raise DataError(
+                f"{place}: {file} has a label outside 0 to {len(version.classes) - 1}. Fetch it again from {ADDRESS}."
+            )
+    x = np.concatenate([pixels for pixels, _ in parts.values()]).reshape(-1, 3, 32, 32)
+    y = np.concatenate([labels for _, labels in parts.values()]).astype(np.int64)
+    names = [f"{file.removesuffix('.bin')}-{i:05d}" for file, (rows, _) in parts.items() for i in range(len(rows))]
+    notes = note_count(place, version.title, len(x), OFFICIAL)
+    return Samples(x, names, y, version.classes, place=place, notes=notes)
+
+
+class _Batch(pickle.Unpickler):
+    """Unpickles what CIFAR's files hold and nothing else: built-in containers, numbers, strings, one uint8 array.
+
+    The three names by which numpy pickles an array are answered by stand-ins, so that no code of any module runs.
+    """
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) in STAND_INS:
+            return STAND_INS[module, name]
+        raise pickle.UnpicklingError(f"it asks for {module}.{name}, which no official file does")
+
+
+class _Dtype:
+    """Stands in for numpy.dtype, and is uint8."""
+
+    def __init__(self, code: bytes | str, *_: Any) -> None:
+        if code not in (b"u1", "u1"):
+            raise pickle.UnpicklingError(f"it holds an array of type {code!r}, not of bytes")
+
+    def __setstate__(self, state: Any) -> None:
+        pass
+
+
+class _Array:
+    """Stands in for numpy.ndarray: takes its shape and bytes."""
+
+    values: np.ndarray
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        _, shape, dtype, fortran, raw = state
+        if not isinstance(dtype, _Dtype) or not isinstance(raw, bytes):
+            raise pickle.UnpicklingError("it holds an array of an unknown kind")
+        self.values = np.frombuffer(raw, dtype=np.uint8).reshape(shape, order="F" if fortran else "C")
+
+
+def _reconstruct(*_: Any) -> _Array:
+    return _Array()
+
+
+def _encode(text: str, encoding: str = "latin1") -> bytes:
+    """Bytes as Python 3 writes them for Python 2."""
+    return text.encode("latin1")
+
+
+STAND_INS: dict[tuple[str, str], Callable[..., Any]] = {
+    ("numpy.core.multiarray", "_reconstruct"): _reconstruct,
+    ("numpy._core.multiarray", "_reconstruct"): _reconstruct,
+    ("numpy", "ndarray"): _Array,
+    ("numpy", "dtype"): _Dtype,
+    ("_codecs", "encode"): _encode,
+}

@@ -1,0 +1,37 @@
+"""Scikit-learn's 1,797 handwritten digits: always there, 8 × 8 pixels, for first tries and tests."""
+
+from pathlib import Path
+
+import numpy as np
+
+from c3clust.data.samples import Samples
+from c3clust.data.source import Claim, Known, Options
+
+__all__ = ["SETS", "claims", "read"]
+
+SETS = (
+    Known(
+        name="digits",
+        what="scikit-learn's handwritten digits: 1,797 images, 8 × 8, grey, 10 classes",
+        layout="comes with scikit-learn",
+        address="https://scikit-learn.org/stable/datasets/toy_dataset.html",
+        built_in=True,
+    ),
+)
+
+
+def claims(path: Path) -> Claim:
+    """No path holds this set: it comes with scikit-learn."""
+    return Claim.NO
+
+
+def read(path: Path, options: Options, name: str | None = None) -> Samples:
+    """The digits with their ink of 0..16 stretched to 0..255."""
+    from sklearn.datasets import load_digits
+
+    raw = load_digits()
+    x = np.rint(raw.images * (255 / 16)).astype(np.uint8)[:, None]  # [1797, 1, 8, 8]
+    names = [str(i) for i in range(len(x))]
+    return Samples(
+        x, names, y=raw.target.astype(np.int64), classes=[str(d) for d in range(10)], place="digits", policy="digit"
+    )

@@ -1,0 +1,93 @@
+"""A folder of images, of any depth and any mix of formats."""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+
+from c3clust.data.io.decode import EXTENSIONS, is_image_name
+from c3clust.data.io.pictures import Encoded, to_images
+from c3clust.data.io.spans import Span
+from c3clust.data.samples import Samples
+from c3clust.data.source import Claim, Options
+from c3clust.errors import DataError, InputError
+
+__all__ = ["claims", "folder_labels", "has_images", "list_files", "read"]
+
+
+def claims(path: Path) -> Claim:
+    """Any folder."""
+    return Claim.KIND if path.is_dir() else Claim.NO
+
+
+def read(path: Path, options: Options, name: str | None = None) -> Samples:
+    """All images below `path`, sorted by their path; sub-folders as labels only if `options.labels` asks for it."""
+    names, spans = list_files(path)
+    if not spans:
+        raise DataError(f"{path} holds no images. Files that end in {', '.join(EXTENSIONS)} are read, at any depth.")
+    y, classes = folder_labels(names, str(path)) if options.labels == "folders" else (None, None)
+    return to_images(Encoded(spans, names, str(path), y, classes), options)
+
+
+def list_files(path: Path) -> tuple[list[str], list[Span]]:
+    """Names relative to `path` and places of all images below it, sorted by name."""
+    found = sorted(_walk(path))
+    base = path.absolute()  # worker processes may have started in another folder
+    return [name for name, _ in found], [Span(str(base / name), size) for name, size in found]
+
+
+def has_images(path: Path) -> bool:
+    """Whether any image lies below `path`; looks no further than the first."""
+    return next(_walk(path), None) is not None
+
+
+def folder_labels(names: Sequence[str], place: str) -> tuple[np.ndarray, list[str]]:
+    """The class of each file: the first folder below the deepest one that all files share.
+
+    >>> folder_labels(["train/cat/1.png", "train/cat/old/2.png", "train/dog/3.png"], "pets")
+    (array([0, 0, 1]), ['cat', 'dog'])
+    """
+    folders = [PurePosixPath(name).parent.parts for name in names]
+    shared = _shared(folders)
+    labels = [parts[shared] if len(parts) > shared else "." for parts in folders]
+    classes = sorted(set(labels))
+    if len(classes) < 2:
+        raise InputError(
+            f'{place} has no class sub-folders, so labels="folders" has nothing to read. Leave labels out.'
+        )
+    return np.searchsorted(classes, labels).astype(np.int64), classes
+
+
+def _shared(folders: Sequence[tuple[str, ...]]) -> int:
+    """How many leading parts all folders have in common."""
+    low, high = min(folders), max(folders)
+    return next((i for i, (a, b) in enumerate(zip(low, high, strict=False)) if a != b), min(len(low), len(high)))
+
+
+def _walk(path: Path) -> Iterator[tuple[str, int]]:
+    """(name, size) of each image file. Linked folders are entered once, so that a loop of links ends."""
+    entered: set[str] = set()
+    for folder, below, files in os.walk(path, followlinks=True, onerror=_refuse):
+        real = os.path.realpath(folder)
+        if real in entered:
+            below.clear()
+            continue
+        entered.add(real)
+        below.sort()
+        for file in files:
+            full = Path(folder, file)
+            name = full.relative_to(path).as_posix()
+            if is_image_name(name) and (full.is_file() or full.is_symlink()):
+                yield name, _size(full)
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except OSError:  # a dangling link: reported as unreadable later
+        return 0
+
+
+def _refuse(error: OSError) -> None:
+    raise DataError(f"{error.filename} cannot be listed ({error.strerror}). Check the folder's permissions.")

@@ -1,0 +1,88 @@
+"""A Hugging Face `datasets` folder: one written by `save_to_disk`, or one of Parquet files as the hub stores them.
+
+Read with pyarrow alone; the package `datasets` is not needed. All splits are pooled. The column `image` holds the
+pictures, a `label` column their classes.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from c3clust.data.samples import Samples
+from c3clust.data.source import Claim, Options
+from c3clust.data.sources.folder import has_images
+from c3clust.data.sources.manifest import LABELS, read_table, require_pyarrow
+from c3clust.errors import DataError
+
+__all__ = ["claims", "read"]
+
+SPLITS = "dataset_dict.json"
+INFO = "dataset_info.json"
+STATE = "state.json"
+
+
+def claims(path: Path) -> Claim:
+    """A folder with the files of `save_to_disk`, or with Parquet files in it or in its folder `data` and no images."""
+    if not path.is_dir():
+        return Claim.NO
+    saved = (path / SPLITS).is_file() or ((path / STATE).is_file() and (path / INFO).is_file())
+    return Claim.LAYOUT if saved or (_parquet_files(path) and not has_images(path)) else Claim.NO
+
+
+def read(path: Path, options: Options, name: str | None = None) -> Samples:
+    """The images of all splits, in the order of splits, files and rows."""
+    pyarrow = require_pyarrow("pyarrow", path)
+    parquet = _parquet_files(path)
+    try:
+        if parquet:
+            return read_table(_parquet_batches(parquet, path), path, options)
+        splits = _splits(path)
+        return read_table(_arrow_batches(splits, pyarrow), path, options, _class_names(splits[0]))
+    except (OSError, KeyError, TypeError, json.JSONDecodeError, pyarrow.ArrowException) as error:
+        first = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+        raise DataError(f"{path} cannot be read as a Hugging Face folder ({first}). Save it again.") from error
+
+
+def _parquet_files(path: Path) -> list[Path]:
+    return sorted(path.glob("*.parquet")) or sorted(path.glob("data/*.parquet"))
+
+
+def _parquet_batches(files: list[Path], path: Path) -> Iterator[Any]:
+    parquet = require_pyarrow("pyarrow.parquet", path)
+    for file in files:
+        yield from parquet.ParquetFile(file).iter_batches(batch_size=256)
+
+
+def _splits(path: Path) -> list[Path]:
+    """The folders of the splits, or the folder itself."""
+    if not (path / SPLITS).is_file():
+        return [path]
+    return [_inside(path, name) for name in json.loads((path / SPLITS).read_text())["splits"]]
+
+
+def _arrow_batches(splits: list[Path], pyarrow: Any) -> Iterator[Any]:
+    from pyarrow import ipc
+
+    for split in splits:
+        for file in json.loads((split / STATE).read_text())["_data_files"]:
+            with pyarrow.memory_map(str(_inside(split, file["filename"]))) as source:
+                for batch in ipc.open_stream(source):
+                    yield from (batch.slice(start, 256) for start in range(0, batch.num_rows, 256))
+
+
+def _class_names(split: Path) -> list[str] | None:
+    """The names of a ClassLabel column, if the folder describes one."""
+    features = json.loads((split / INFO).read_text()).get("features") or {}
+    for column in LABELS:
+        names = (features.get(column) or {}).get("names")
+        if names:
+            return [str(name) for name in names]
+    return None
+
+
+def _inside(folder: Path, name: str) -> Path:
+    """A file that the folder's description names, if it lies in the folder."""
+    if Path(name).name != name:
+        raise DataError(f"{folder} names the file {name}, which lies elsewhere. Save the folder again.")
+    return folder / name

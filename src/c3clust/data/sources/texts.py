@@ -1,0 +1,85 @@
+"""Texts: a .txt file with one a line, a column of a table, or a list of str.
+
+Empty texts are left out, with a note; the others keep the number of their line as their name. Files are in UTF-8.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from c3clust.data.samples import Samples
+from c3clust.data.source import Claim, Options
+from c3clust.errors import DataError, InputError
+
+__all__ = ["are_texts", "claims", "from_texts", "read"]
+
+
+def claims(path: Path) -> Claim:
+    """.txt files."""
+    return Claim.KIND if path.is_file() and path.suffix.lower() == ".txt" else Claim.NO
+
+
+def read(path: Path, options: Options, name: str | None = None) -> Samples:
+    """The lines of the file."""
+    if options.kind in ("image", "table"):
+        raise InputError(f"{path} is a file of texts, a line each: it cannot be read as {options.kind}.")
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise DataError(
+            f"{path} is not in UTF-8 (line {line} has the byte 0x{error.object[error.start]:02x}). Convert it, for "
+            "example with: iconv -f LATIN1 -t UTF-8."
+        ) from None
+    if "\0" in text:
+        raise DataError(f"{path} holds bytes of value zero and so is no text. Give one text a line, in UTF-8.")
+    lines = text.split("\n")
+    return from_texts(lines[:-1] if lines[-1] == "" else lines, str(path), first=1)
+
+
+def from_texts(
+    texts: Sequence[Any],
+    place: str = "texts",
+    names: Sequence[str] | None = None,
+    y: np.ndarray | None = None,
+    classes: Sequence[str] | None = None,
+    *,
+    first: int = 0,
+) -> Samples:
+    """Samples whose x is [n] texts. Names are numbers from `first` on unless given.
+
+    >>> from_texts(["a red fox", " ", "a grey wolf"]).names
+    ['0', '2']
+    """
+    wrong = next((text for text in texts if text is not None and not isinstance(text, str)), None)
+    if wrong is not None:
+        raise InputError(f"{place} holds {wrong!r} among its texts: each must be a str.")
+    kept = [i for i, text in enumerate(texts) if text is not None and text.strip()]
+    if not kept:
+        raise DataError(f"{place} holds no text. Give one text a line.")
+    x = np.empty(len(kept), dtype=object)
+    x[:] = [texts[i].strip() for i in kept]
+    empty = len(texts) - len(kept)
+    left = "1 empty text was" if empty == 1 else f"{empty:,} empty texts were"
+    return Samples(
+        x=x,
+        names=[str(i + first) if names is None else names[i] for i in kept],
+        y=None if y is None else y[kept],
+        classes=classes,
+        place=place,
+        policy="words",
+        notes=(f"{left} left out.",) if empty else (),
+    )
+
+
+def are_texts(value: Any) -> bool:
+    """Whether a value from Python is a sequence of texts: a list, tuple, one-dimensional array or column of str."""
+    if isinstance(value, list | tuple):
+        return bool(value) and all(isinstance(text, str) for text in value)
+    if getattr(value, "ndim", None) != 1 or not len(value):
+        return False
+    return all(isinstance(text, str) for text in np.asarray(value, dtype=object))

@@ -1,0 +1,75 @@
+"""Tiny-ImageNet: the training images of the official folder, zip or tar. 200 classes of 500, 64 × 64."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from c3clust.data.io.pictures import Encoded, to_images
+from c3clust.data.samples import Samples
+from c3clust.data.source import Claim, Known, Options, note_count
+from c3clust.data.sources.archive import claims as archive_claims
+from c3clust.data.sources.archive import first_names, list_archive
+from c3clust.data.sources.folder import list_files
+from c3clust.errors import DataError
+
+__all__ = ["SETS", "claims", "read"]
+
+SETS = (
+    Known(
+        name="tiny-imagenet",
+        what="Tiny-ImageNet, photographs: 100,000 training images, 64 × 64, colour, 200 classes",
+        patterns=(
+            "tiny-imagenet-200",
+            "tiny-imagenet*.zip",
+            "tiny-imagenet*.tar",
+            "tiny-imagenet*.tar.gz",
+            "tiny-imagenet",
+        ),
+        layout="tiny-imagenet-200.zip, or its folder with train/nXXXXXXXX/images/*.JPEG",
+        address="http://cs231n.stanford.edu/tiny-imagenet-200.zip",
+        fetch="curl -fL --create-dirs --output-dir ~/.cache/c3clust -O http://cs231n.stanford.edu/tiny-imagenet-200.zip",
+    ),
+)
+OFFICIAL = 100_000
+SIDE = 64
+TRAIN = re.compile(r"(?:.*/)?train/(n\d{8})/images/[^/]+\.JPEG")
+
+
+def claims(path: Path) -> Claim:
+    """A folder with train/nXXXXXXXX/images, or an archive of one."""
+    if path.is_dir():
+        return Claim.LAYOUT if any(path.glob("train/n[0-9]*/images")) else Claim.NO
+    if archive_claims(path) is Claim.NO:
+        return Claim.NO
+    names = first_names(path)
+    known = any(TRAIN.fullmatch(name) or name.split("/")[0] == "tiny-imagenet-200" for name in names)
+    return Claim.LAYOUT if known else Claim.NO
+
+
+def read(path: Path, options: Options, name: str | None = None) -> Samples:
+    """The training images; their folders are the labels. Never enlarged: an `image_size` above 64 counts as 64."""
+    encoded = _list_folder(path) if path.is_dir() else list_archive(path, lambda name: bool(TRAIN.fullmatch(name)))
+    if not encoded.names:
+        raise DataError(f"{path} holds no training image of Tiny-ImageNet. Expected: {SETS[0].layout}.")
+    synsets = [_synset(name) for name in encoded.names]
+    classes, y = np.unique(synsets, return_inverse=True)
+    notes = note_count(str(path), "Tiny-ImageNet", len(synsets), OFFICIAL)
+    labelled = replace(encoded, y=y.astype(np.int64), classes=classes.tolist())
+    size = min(options.image_size or SIDE, SIDE)
+    images = to_images(labelled, replace(options, image_size=size, channels=options.channels or 3))
+    return replace(images, notes=notes)
+
+
+def _list_folder(path: Path) -> Encoded:
+    names, spans = list_files(path / "train")
+    kept = [
+        (f"train/{name}", span) for name, span in zip(names, spans, strict=True) if TRAIN.fullmatch(f"train/{name}")
+    ]
+    return Encoded([span for _, span in kept], [name for name, _ in kept], str(path))
+
+
+def _synset(name: str) -> str:
+    match = TRAIN.match(name)  # `match`, for a second image of the same name ends in #2
+    return match[1] if match else ""

@@ -1,0 +1,16 @@
+"""C3: cross-instance guided contrastive clustering.
+
+Sadeghi, Hojjati, Armanfard, BMVC 2023, https://arxiv.org/abs/2211.07136
+Stage 1 is CC (methods/cc.py). Stage 2 pulls together all pairs of views whose cosine reaches zeta.
+Shapes: N images per batch, D projection width, M clusters.
+
+Departures from the released code, as PAPER 6 sets out: the weights w_ij are in the denominator, the mean is over 2N
+views, and a pair is positive from s >= zeta on. Departures from the paper, by default: stage 1 warms up (cc.py), the
+cluster head follows the moving features, a few epochs at the end train all of it jointly (stage "settle"), and zeta is
+found from the data (zeta.py). cc_warmup=0, head="frozen", readout="head" and zeta=0.6 are the paper's method exactly.
+"""
+
+from c3clust.methods.c3.estimator import C3, C3Objective
+from c3clust.methods.c3.loss import c3_loss, log_pair_weights, pair_weights, positive_pairs, positives_per_view
+
+__all__ = ["C3", "C3Objective", "c3_loss", "log_pair_weights", "pair_weights", "positive_pairs", "positives_per_view"]

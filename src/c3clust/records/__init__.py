@@ -1,0 +1,1 @@
+"""The plain files of a run folder: record.json, assignments.csv, edits.json. Imports neither torch nor methods."""

@@ -1,0 +1,201 @@
+"""Rename and merge the clusters of a finished run, without training again.
+
+The model and its cluster numbers never change. RUN/edits.json lists what its owner did, in order:
+
+    {"format": 1, "operations": [{"op": "label", "names": {"3": "cats"}}, {"op": "merge", "clusters": [3, 5]}]}
+
+A merge keeps the first number named; the others are gone until the merge is undone. The merged cluster takes the first
+name that one of them has. `undo` drops the last operation. An image changes its cluster only if that was merged away:
+labels follow the numbers, not the largest of the added probabilities.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from c3clust.errors import RunError
+from c3clust.files import write_atomically
+from c3clust.records.record import RunRecord
+
+__all__ = ["Edits", "label", "merge", "undo"]
+
+FORMAT = 1
+FILE = "edits.json"
+MAX_BYTES = 1_000_000
+MAX_NAME = 100
+
+
+@dataclass
+class Edits:
+    """The operations done on the clusters 0..n_clusters-1, and what they come to.
+
+    target[i] is the cluster that i has become; names holds the names that were given.
+
+    >>> edits = Edits(4).merge([3, 1]).label({3: "cats"})
+    >>> labels, names = edits.apply([0, 1, 2, 3])
+    >>> labels.tolist(), names
+    ([0, 3, 2, 3], {0: 'cluster 0', 2: 'cluster 2', 3: 'cats'})
+    """
+
+    n_clusters: int
+    operations: list[dict[str, Any]] = field(default_factory=list)
+    target: list[int] = field(init=False)
+    names: dict[int, str] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        asked, self.operations, self.target = self.operations, [], list(range(self.n_clusters))
+        for operation in asked:
+            self._do(operation)
+
+    def label(self, names: Mapping[int, str]) -> "Edits":
+        """These edits and new names; an empty name takes a name away."""
+        operation = {"op": "label", "names": {str(_number(i)): name for i, name in names.items()}}
+        return Edits(self.n_clusters, [*self.operations, operation])
+
+    def merge(self, clusters: Iterable[int]) -> "Edits":
+        """These edits and a merge into the first of the clusters."""
+        operation = {"op": "merge", "clusters": [_number(i) for i in clusters]}
+        return Edits(self.n_clusters, [*self.operations, operation])
+
+    def undo(self) -> "Edits":
+        """These edits without the last."""
+        if not self.operations:
+            raise RunError("There is nothing to undo: no cluster was renamed or merged.")
+        return Edits(self.n_clusters, self.operations[:-1])
+
+    @property
+    def live(self) -> list[int]:
+        """The numbers that are still in use."""
+        return [i for i, t in enumerate(self.target) if i == t]
+
+    def name(self, cluster: int) -> str:
+        """What a cluster is called: the name it was given, or its number."""
+        return self.names.get(cluster, f"cluster {cluster}")
+
+    def apply(self, labels: Any) -> tuple[np.ndarray, dict[int, str]]:
+        """The model's labels to the edited ones, and the name of each cluster that is in use."""
+        labels = np.asarray(labels)
+        if labels.size and not 0 <= labels.min() <= labels.max() < self.n_clusters:
+            raise RunError(f"The labels reach beyond the {self.n_clusters} clusters of this run.")
+        return np.asarray(self.target, dtype=np.int64)[labels.astype(np.int64)], {i: self.name(i) for i in self.live}
+
+    def apply_proba(self, proba: Any) -> np.ndarray:
+        """Add the columns of merged clusters. [n, M] to [n, M]; columns of clusters that are gone are zero."""
+        proba = np.asarray(proba)
+        if proba.ndim != 2 or proba.shape[1] != self.n_clusters:
+            raise RunError(
+                f"Probabilities of shape {proba.shape} do not fit the {self.n_clusters} clusters of this run."
+            )
+        out = np.zeros_like(proba)
+        np.add.at(out.T, np.asarray(self.target), proba.T)
+        return out
+
+    def write(self, run_dir: Path) -> None:
+        """Write run_dir/edits.json, whole or not at all."""
+        text = json.dumps({"format": FORMAT, "operations": self.operations}, indent=1, allow_nan=False) + "\n"
+        write_atomically(Path(run_dir) / FILE, text.encode())
+
+    @classmethod
+    def read(cls, run_dir: Path, n_clusters: int | None = None) -> "Edits":
+        """The edits of a run; none where there is no file. n_clusters is taken from the record unless given."""
+        if n_clusters is None:
+            n_clusters = RunRecord.read(Path(run_dir) / "record.json").n_clusters
+        path = Path(run_dir) / FILE
+        if not path.exists():
+            return cls(n_clusters)
+        try:
+            if path.stat().st_size > MAX_BYTES:
+                raise RunError(f"it is larger than {MAX_BYTES:,} bytes")
+            return cls(n_clusters, _operations(json.loads(path.read_text(encoding="utf-8"))))
+        except (OSError, ValueError, RecursionError) as error:
+            reason = str(error).rstrip(".")
+            raise RunError(f"{path} is damaged: {reason}. Remove it to go back to the clusters of the model.") from None
+
+    def _do(self, operation: Any) -> None:
+        kind = operation.get("op") if isinstance(operation, dict) else None
+        if kind == "label" and isinstance(operation.get("names"), dict):
+            self._label({_number(i): name for i, name in operation["names"].items()})
+        elif kind == "merge" and isinstance(operation.get("clusters"), list):
+            self._merge([_number(i) for i in operation["clusters"]])
+        else:
+            raise RunError(f"{str(operation)[:80]} is not an edit: a label or a merge is needed.")
+        self.operations.append(operation)
+
+    def _label(self, names: dict[int, Any]) -> None:
+        if not names:
+            raise RunError("No name was given: write the cluster and its name, such as 3=cats.")
+        for cluster, name in names.items():
+            self._check(cluster)
+            _check_name(cluster, name)
+            self.names.pop(cluster, None)
+        for cluster, name in names.items():
+            name = name.strip()
+            taken = [i for i, other in self.names.items() if other == name]
+            if taken:
+                raise RunError(
+                    f"Cluster {taken[0]} is already called {name!r}: merge it with {cluster}, or choose another."
+                )
+            if name:
+                self.names[cluster] = name
+
+    def _merge(self, clusters: list[int]) -> None:
+        for cluster in clusters:
+            self._check(cluster)
+        if len(clusters) < 2 or len(set(clusters)) < len(clusters):
+            raise RunError(f"Clusters {clusters} cannot be merged: two or more different ones are needed.")
+        found = [name for name in (self.names.pop(i, None) for i in clusters) if name]
+        self.target = [clusters[0] if t in clusters else t for t in self.target]
+        if found:
+            self.names[clusters[0]] = found[0]
+
+    def _check(self, cluster: int) -> None:
+        if not 0 <= cluster < self.n_clusters:
+            raise RunError(f"There is no cluster {cluster}: this run has the clusters 0 to {self.n_clusters - 1}.")
+        if self.target[cluster] != cluster:
+            raise RunError(
+                f"Cluster {cluster} was merged into {self.target[cluster]}: name that one, or undo the merge."
+            )
+
+
+def label(run: Path, names: Mapping[int, str]) -> Edits:
+    """Name clusters of a run, such as {3: "cats"}."""
+    return _save(run, Edits.read(run).label(names))
+
+
+def merge(run: Path, clusters: Iterable[int]) -> Edits:
+    """Merge clusters of a run into the first of them."""
+    return _save(run, Edits.read(run).merge(clusters))
+
+
+def undo(run: Path) -> Edits:
+    """Take back the last label or merge."""
+    return _save(run, Edits.read(run).undo())
+
+
+def _save(run: Path, edits: Edits) -> Edits:
+    edits.write(Path(run))
+    return edits
+
+
+def _operations(raw: Any) -> list[Any]:
+    if not isinstance(raw, dict) or raw.get("format") != FORMAT or not isinstance(raw.get("operations"), list):
+        raise RunError(f"it is not a list of edits of format {FORMAT}")
+    return raw["operations"]
+
+
+def _number(value: Any) -> int:
+    """A cluster's number, from a number or from its digits."""
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
+        return int(value)
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        return int(value)
+    raise RunError(f"{str(value)[:40]!r} is not the number of a cluster.")
+
+
+def _check_name(cluster: int, name: Any) -> None:
+    if not isinstance(name, str) or len(name) > MAX_NAME or not (name.isprintable()):
+        raise RunError(f"The name for cluster {cluster} must be one line of at most {MAX_NAME} characters.")

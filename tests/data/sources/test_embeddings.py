@@ -1,0 +1,118 @@
+"""Embeddings from files: one vector a sample, or several views of it."""
+
+import numpy as np
+import pytest
+
+from c3clust import CC, KMeans, data, load
+from c3clust.data.io.views import Views
+from c3clust.errors import DataError, InputError
+
+RNG = np.random.default_rng(0)
+FLAT = RNG.normal(size=(12, 5))
+STACKED = FLAT[:, None] + RNG.normal(scale=0.1, size=(12, 3, 5))
+
+
+def parquet(path, **columns):
+    pyarrow = pytest.importorskip("pyarrow", reason="the extra tables is not installed")
+    from pyarrow import parquet
+
+    parquet.write_table(pyarrow.table({name: column.tolist() for name, column in columns.items()}), path)
+    return path
+
+
+def test_views_of_an_array():
+    images = data.load(STACKED, embeddings=True)
+    assert isinstance(images.x, Views)
+    assert images.x.shape == (12, 5)
+    assert images.policy == "none"
+    np.testing.assert_allclose(images.x[:], STACKED[:, 0], rtol=1e-6)
+    np.testing.assert_allclose(images.x.views[np.array([2, 1])], STACKED[[2, 1]], rtol=1e-6)
+    np.testing.assert_allclose(images.x.views[3], STACKED[3], rtol=1e-6)
+    assert data.load(FLAT, embeddings=True).policy == "vector"
+
+
+def test_without_being_told_three_axes_are_pictures():
+    assert data.load(np.abs(STACKED) / 9).x.shape == (12, 1, 3, 5)
+    with pytest.raises(InputError, match="if these are embeddings"):
+        data.load(STACKED)
+    with pytest.raises(InputError, match=r"embeddings are \[n, F\]"):
+        data.load(np.zeros((3, 3, 3, 3)), embeddings=True)
+    with pytest.raises(InputError, match="finite"):
+        data.load(np.full((4, 2, 3), np.nan), embeddings=True)
+
+
+@pytest.mark.parametrize("kind", ["npy", "npz", "parquet"])
+@pytest.mark.parametrize("x", [FLAT, STACKED], ids=["single", "views"])
+def test_files(tmp_path, kind, x):
+    path, y = tmp_path / f"x.{kind}", np.repeat([0, 1], 6)
+    if kind == "npy":
+        np.save(path, x)
+    elif kind == "npz":
+        np.savez(path, embeddings=x, y=y)
+    else:
+        parquet(path, embedding=x, label=y)
+    images = data.load(path, embeddings=kind == "npy")
+    np.testing.assert_allclose(images.x[:], x if x.ndim == 2 else x[:, 0], rtol=1e-6)
+    if x.ndim == 3:
+        np.testing.assert_allclose(images.x.views[:], x, rtol=1e-6)
+    if kind != "npy":
+        np.testing.assert_array_equal(images.y, y)
+
+
+def test_rows_of_different_lengths_are_refused(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow", reason="the extra tables is not installed")
+    from pyarrow import parquet
+
+    parquet.write_table(pyarrow.table({"embedding": [[1.0, 2.0], [3.0]]}), tmp_path / "x.parquet")
+    with pytest.raises(DataError, match="different lengths"):
+        data.load(tmp_path / "x.parquet")
+
+
+def test_fingerprints_see_every_view():
+    other = STACKED.copy()
+    other[4, 2, 1] += 1
+    first, second = (data.fingerprint(data.load(x, embeddings=True)) for x in (STACKED, other))
+    assert first != second
+
+
+def test_given_views_are_what_training_draws_from():
+    """Every pair of a step is two different views of a sample as they were given."""
+    seen = []
+
+    def look(x, size, generator):
+        seen.append(x.clone())
+        return x
+
+    fitted = CC(2, epochs=1, warmup=0, batch_size=12, scale="none", augment=look, random_state=0)
+    fitted.fit(data.load(STACKED, embeddings=True))
+    x_a, x_b = (x.numpy().astype(np.float32) for x in seen)
+    views = STACKED.astype(np.float32)
+    at_a = [np.argwhere((views == row).all(axis=2)).squeeze() for row in x_a]
+    at_b = [np.argwhere((views == row).all(axis=2)).squeeze() for row in x_b]
+    assert all(a[0] == b[0] and a[1] != b[1] for a, b in zip(at_a, at_b, strict=True))
+    assert len({int(a[1]) for a in at_a}) > 1
+
+
+@pytest.mark.parametrize(
+    ("scale", "expected"),
+    [
+        ("l2", FLAT / np.linalg.norm(FLAT, axis=1, keepdims=True)),
+        ("standard", (FLAT - FLAT.mean(0)) / FLAT.std(0)),
+        ("none", FLAT),
+        ("auto", FLAT),
+    ],
+)
+def test_scales(scale, expected, tmp_path):
+    fitted = KMeans(2, scale=scale, random_state=0).fit(FLAT)
+    centres = np.stack([expected[fitted.labels_ == k].mean(0) for k in range(2)])
+    np.testing.assert_allclose(fitted.network_.centres.numpy(), centres, rtol=1e-4, atol=1e-5)
+    fitted.save(tmp_path)
+    np.testing.assert_array_equal(load(tmp_path).predict(FLAT), fitted.labels_)
+    with pytest.raises(InputError, match="scale='unit' is unknown"):
+        KMeans(2, scale="unit").fit(FLAT)
+
+
+def test_a_model_of_embeddings_predicts_from_a_file(tmp_path):
+    np.save(tmp_path / "x.npy", STACKED)
+    fitted = CC(2, epochs=1, random_state=0).fit(data.load(tmp_path / "x.npy", embeddings=True))
+    np.testing.assert_array_equal(fitted.predict(tmp_path / "x.npy"), fitted.labels_)
