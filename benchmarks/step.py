@@ -12,10 +12,11 @@ from torch import Tensor
 from benchmarks import harness
 from benchmarks.augment import pictures
 from c3clust import augment
-from c3clust.estimator import placed
-from c3clust.methods.cc import CC, CCObjective
+from c3clust.methods.cc import CCObjective
 from c3clust.networks import ClusterNet
-from c3clust.training.loop import Stage, train
+from c3clust.networks import backbone as make_backbone
+from c3clust.training import Batch, Stage, TrainingContext, train
+from c3clust.training.context import placed
 
 # network, pixels, batch, steps, target. Small batches for the large ones: the share of the rest is the same or larger.
 CASES = (("convnet", 32, 256, 12, 1.30), ("resnet18", 32, 64, 5, 1.10), ("resnet34", 224, 8, 5, 1.05))
@@ -29,14 +30,14 @@ class Watch:
         self.started: float | None = None
         self.step = self.bare = float("inf")
 
-    def __call__(self, network: ClusterNet, x_a: Tensor, x_b: Tensor) -> dict[str, Tensor]:
+    def __call__(self, network: ClusterNet, batch: Batch) -> dict[str, Tensor]:
         now = harness.clock()
         if self.started is not None:
             self.step = min(self.step, now - self.started)
-        bare(network, x_a, x_b)
+        bare(network, batch.x_a, batch.x_b)
         self.bare = min(self.bare, harness.clock() - now)
         self.started = harness.clock()
-        return self.objective(network, x_a, x_b)
+        return self.objective(network, batch)
 
 
 def bare(network: ClusterNet, x_a: Tensor, x_b: Tensor) -> None:
@@ -50,10 +51,11 @@ def measure(backbone: str, side: int, batch: int, steps: int) -> tuple[float, fl
     """Seconds of the whole step and of the bare network."""
     shape = (3, side, side)
     torch.manual_seed(0)
-    network = placed(CC(10, backbone=backbone)._build_network(shape), shape, torch.device("cpu"))
+    f, width = make_backbone(backbone, shape)
+    network = placed(ClusterNet(f, width, 128, 10), shape, torch.device("cpu"))
     x, watch = pictures(batch * steps, side).numpy(), Watch()
-    stage, generator = Stage("cc", 1, batch, 1e-3), torch.Generator().manual_seed(0)
-    train(stage, network, watch, x, augment.Photo(), (side, side), generator)
+    context = TrainingContext(x, shape, augment.Photo(), 0, torch.device("cpu"))
+    train(Stage("cc", 1, batch, 1e-3), network, watch, context)
     return watch.step, watch.bare
 
 

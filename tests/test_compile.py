@@ -7,7 +7,7 @@ from torch import nn
 
 from c3clust import CC
 from c3clust.errors import InputError
-from c3clust.estimator import compiled
+from c3clust.training.context import compiled
 
 X = np.random.default_rng(0).random((24, 5))
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 import torch.multiprocessing as mp
 
-from c3clust import dist
+from c3clust import augment, dist
 from c3clust.methods.ae import AEObjective
 from c3clust.methods.c3 import C3Objective
 from c3clust.methods.cc import CCObjective
@@ -20,6 +20,7 @@ from c3clust.methods.simclr import Projected, SimCLRObjective
 from c3clust.networks import ClusterNet
 from c3clust.networks.autoencoder import Autoencoder
 from c3clust.networks.readouts import Centred
+from c3clust.training import Batch, TrainingContext
 
 OBJECTIVES = {  # of a ClusterNet
     "cc": CCObjective(0.5, 1.0),
@@ -28,12 +29,12 @@ OBJECTIVES = {  # of a ClusterNet
     "c3 frozen": C3Objective(0.6, 0.1, 1.0, "frozen"),
 }
 
-CENTRED = {  # made anew for each use, for some have a memory; of an autoencoder with centres
-    "ae": lambda: AEObjective(),
-    "dec": lambda: DECObjective((6,)),
-    "idec": lambda: IDECObjective(0.1, (6,)),
-    "dcn": lambda: DCNObjective(0.05),
-    "simclr": lambda: SimCLRObjective(0.5),
+CENTRED = {  # made for each use, since some have state; of an autoencoder with centres
+    "ae": lambda net: AEObjective(),
+    "dec": lambda net: DECObjective(net),
+    "idec": lambda net: IDECObjective(net, 0.1),
+    "dcn": lambda net: DCNObjective(net, 0.05),
+    "simclr": lambda net: SimCLRObjective(0.5),
 }
 NAMES = [*OBJECTIVES, *CENTRED]
 
@@ -56,10 +57,12 @@ def views(n=12):
 
 def step(name, x_a, x_b):
     """The loss, the gradients, and the parameters, which an objective may move too."""
-    objective, net = OBJECTIVES[name] if name in OBJECTIVES else CENTRED[name](), network(name)
+    net = network(name)
+    objective = OBJECTIVES[name] if name in OBJECTIVES else CENTRED[name](net)
     if hasattr(objective, "refresh"):
-        objective.refresh(net, views()[0].numpy())
-    terms = objective(net, x_a, x_b)
+        context = TrainingContext(views()[0].numpy(), (6,), augment.policy("none"), 0, torch.device("cpu"))
+        objective.refresh(net, context)
+    terms = objective(net, Batch(x_a, x_b))
     terms["loss"].backward()
     dist.sum_gradients(net.parameters())
     return terms["loss"].item(), [p.grad for p in net.parameters()] + [p.detach() for p in net.parameters()]

@@ -7,7 +7,6 @@ before it is read. Another test feeds bytes that hypothesis invents.
 
 import csv
 import gzip
-import hashlib
 import io
 import json
 import pickle
@@ -26,7 +25,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from c3clust import CC, data, load, report
+from c3clust import CC, data, load, model_io, report
 from c3clust.data.sources import cifar
 from c3clust.data.sources.idx import read_idx
 from c3clust.errors import C3ClustError
@@ -34,8 +33,8 @@ from c3clust.records.assignments import Assignments
 from c3clust.records.edits import Edits
 from c3clust.records.record import RunRecord
 from c3clust.report.view import View
-from c3clust.runs.config import Request
-from c3clust.training.checkpoint import Checkpoints, Snapshot, Training, read_snapshot, write_snapshot
+from c3clust.runs import RunConfig
+from c3clust.training.checkpoint import Checkpoints, TrainingState
 
 STRANGE = [
     None, True, -1, 0, 2**31, 10**30, 1e308, -0.5, "", "\0", "../../etc/passwd", "x" * 5000, [], {}, [[[]]], {"a": 1},
@@ -54,7 +53,8 @@ def network():
 
 def training():
     net = network()
-    return Training(net, torch.optim.Adam(net.parameters()), None, torch.Generator())
+    optimisers = {"loss": torch.optim.Adam(net.parameters())}
+    return TrainingState(net, optimisers, None, torch.Generator(), np.zeros((1, 3)), (3,))
 
 
 def jpeg(format="JPEG", **options):
@@ -72,14 +72,14 @@ def make_all(folder):
     RunRecord(
         "c3", 2, {"zeta": 0.6}, 0, {"n": 12, "place": "x"}, stages=[{"name": "c3", "curves": {"loss": [1.0]}}]
     ).write(folder / "record.json")
-    Request("cc", {}, 0, {"n": 12}).write(folder)
+    RunConfig("cc", {}, 0, {"n": 12}).write(folder)
     net = training()
     net.network(torch.ones(1, 3)).sum().backward()
-    net.optimiser.step()
+    net.optimisers["loss"].step()
     net.epoch, net.curves["loss"] = 1, [0.5]
     (folder / "checkpoint").mkdir()
-    write_snapshot(folder / "checkpoint" / "0-00001-000000", net.snapshot())
-    Checkpoints(folder).save_end(1, net.network, net.generator, {"name": "cc", "curves": {}})
+    model_io.write(folder / "checkpoint" / "0-00001-000000", *net.snapshot())
+    Checkpoints(folder).save_end(1, net.network, net, {"name": "cc", "curves": {}})
     edited = {"format": 1, "operations": [{"op": "label", "names": {"0": "cats"}}, {"op": "merge", "clusters": [0, 1]}]}
     (folder / "edits.json").write_text(json.dumps(edited))
     pictures = np.random.default_rng(0).integers(0, 256, (12, 3, 6, 6), dtype=np.uint8)
@@ -99,7 +99,7 @@ def _readers(folder):
     return {
         "model": (model, lambda: load(folder / "model").predict(np.zeros((2, 4)))),
         "record": (["record.json"], lambda: RunRecord.read(folder / "record.json")),
-        "request": (["request.json"], lambda: Request.read(folder)),
+        "request": (["request.json"], lambda: RunConfig.read(folder)),
         "checkpoint": ([f"checkpoint/{e}.{k}" for e in ends for k in ("json", "safetensors")], checkpoint),
         "edits": (["edits.json"], lambda: Edits.read(folder, 2).apply([0, 1])),
         "view": (["view.npz"], lambda: View.read(folder)),
@@ -217,8 +217,8 @@ def sealed(name, folder):
     weights = (path.parent / "model.safetensors" if "model" in name else path.with_suffix(".safetensors")).read_bytes()
     try:
         document = json.loads(meta.read_bytes())
-        digest = hashlib.sha256(weights + (b"" if "model" in name else document["plain"].encode()))
-        meta.write_text(json.dumps(document | {"sha256": digest.hexdigest()}))
+        content = {name: value for name, value in document.items() if name not in ("format", "sha256")}
+        meta.write_text(json.dumps(document | {"sha256": model_io._digest(weights, content)}))
     except (ValueError, KeyError, TypeError, AttributeError):
         pass
 
@@ -298,10 +298,10 @@ def test_invented_bytes(readers, kind, content):
 
 
 def test_a_checkpoint_asks_for_no_more_memory_than_it_brings(tmp_path):
-    write_snapshot(tmp_path / "s", Snapshot({}, {"a": torch.zeros(2)}))
+    model_io.write(tmp_path / "s", {}, {"a": torch.zeros(2)})
     weights = bytearray((tmp_path / "s.safetensors").read_bytes())
     weights[:] = weights.replace(b'"shape":[2]', b'"shape":[9999999999999]')
     (tmp_path / "s.safetensors").write_bytes(weights)
     sealed("s.safetensors", tmp_path)
     with pytest.raises(C3ClustError):
-        read_snapshot(tmp_path / "s")
+        model_io.read(tmp_path / "s", "checkpoint")

@@ -77,9 +77,9 @@ def test_auto_takes_photographs_only():
     assert encoders.auto(data.load(pictures(channels=1))) == ("efficientnet-lite0", None)
     for others in (pictures(side=63), np.zeros((9, 28, 28), np.uint8), np.zeros((9, 70))):
         assert encoders.auto(data.load(others)) == (None, None)
-    assert CC(backbone="resnet18").asks() == {"image_size": None}
-    assert CC().asks() == {"image_size": None, "largest": efficientnet.SIZE}
-    assert KMeans().asks() == {"image_size": None}
+    assert CC(backbone="resnet18")._input_options().load_options() == {"image_size": None}
+    assert CC()._input_options().load_options() == {"image_size": None, "largest": efficientnet.SIZE}
+    assert KMeans()._input_options().load_options() == {"image_size": None}
 
 
 @pytest.fixture

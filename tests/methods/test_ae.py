@@ -7,6 +7,7 @@ import torch
 from c3clust.methods.ae import AE, AEObjective, reconstruction_errors
 from c3clust.networks.autoencoder import Autoencoder
 from c3clust.networks.readouts import Centred
+from c3clust.training import Batch
 
 
 def random(*shape, seed=0):
@@ -32,7 +33,9 @@ def test_the_objective_reconstructs_the_scaled_input():
     x = random(5, 2, 3)
     x_hat = network.body.g(network.body.f(2 * x.flatten(1)))
     expected = sum(((2 * a.flatten() - b) ** 2).mean().item() for a, b in zip(x, x_hat, strict=True)) / 5
-    assert AEObjective()(network, x, random(5, 2, 3, seed=9))["loss"].item() == pytest.approx(expected, abs=1e-10)
+    assert AEObjective()(network, Batch(x, random(5, 2, 3, seed=9)))["loss"].item() == pytest.approx(
+        expected, abs=1e-10
+    )
 
 
 def test_inputs_are_scaled_to_mean_square_one():

@@ -6,6 +6,7 @@ from c3clust.methods.ae import AEObjective
 from c3clust.methods.dae import DAEObjective, corrupt
 from c3clust.networks.autoencoder import Autoencoder
 from c3clust.networks.readouts import Centred
+from c3clust.training import Batch
 
 
 def test_corruption_zeroes_the_asked_share_and_touches_nothing_else():
@@ -21,11 +22,11 @@ def test_corruption_zeroes_the_asked_share_and_touches_nothing_else():
 def test_without_noise_it_is_ae():
     torch.manual_seed(0)
     network, x = Centred(Autoencoder((5,), (4,), 2), 2, 3), torch.randn(6, 5)
-    assert torch.equal(DAEObjective(0.0)(network, x, x)["loss"], AEObjective()(network, x, x)["loss"])
+    assert torch.equal(DAEObjective(0.0)(network, Batch(x, x))["loss"], AEObjective()(network, Batch(x, x))["loss"])
 
 
 def test_the_target_is_the_clean_sample():
     network, x = Centred(Autoencoder((5,), (4,), 2), 2, 3), torch.randn(6, 5)
     blind = network.body.decode(network.body(torch.zeros(6, 5)))
     expected = (x - blind).square().mean()
-    torch.testing.assert_close(DAEObjective(1.0)(network, x, x)["loss"], expected)
+    torch.testing.assert_close(DAEObjective(1.0)(network, Batch(x, x))["loss"], expected)

@@ -7,6 +7,7 @@ from c3clust.methods.ae import AEObjective
 from c3clust.methods.dcn import COUNT, DCNObjective, centre_errors, moved_centres
 from c3clust.networks.autoencoder import Autoencoder
 from c3clust.networks.readouts import Centred
+from c3clust.training import Batch
 
 
 def random(*shape, seed=0):
@@ -51,9 +52,9 @@ def test_the_objective_equals_the_loop_and_then_moves_the_centres(network, lam):
         d2 = [((z - m) ** 2).sum().item() for m in before]
         nearest.append(d2.index(min(d2)))
         expected += (((u - network.body.g(z)) ** 2).sum().item() / 5 + lam / 2 * min(d2)) / 8
-    objective = DCNObjective(lam)
+    objective = DCNObjective(network, lam)
     z = network.body(x).detach()
-    terms = objective(network, x, x)
+    terms = objective(network, Batch(x, x))
     assert terms["loss"].item() == pytest.approx(expected, abs=1e-10)
     moved, counts = moved_centres(before, torch.full((3,), COUNT, dtype=torch.float64), z, torch.tensor(nearest))
     torch.testing.assert_close(network.readout.centres.detach(), moved)
@@ -64,4 +65,7 @@ def test_the_objective_equals_the_loop_and_then_moves_the_centres(network, lam):
 
 def test_without_lambda_it_is_ae(network):
     x = random(8, 5)
-    assert DCNObjective(0.0)(network, x, x)["loss"].item() == AEObjective()(network, x, x)["loss"].item()
+    assert (
+        DCNObjective(network, 0.0)(network, Batch(x, x))["loss"].item()
+        == AEObjective()(network, Batch(x, x))["loss"].item()
+    )

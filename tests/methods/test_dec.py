@@ -7,10 +7,16 @@ import numpy as np
 import pytest
 import torch
 
+from c3clust import augment
 from c3clust.methods.dec import DEC, DECObjective, SharpenedTarget, prepare_sharpening
 from c3clust.networks.autoencoder import Autoencoder
 from c3clust.networks.readouts import Centred
 from c3clust.ops import kl_rows, sharpened
+from c3clust.training import Batch, TrainingContext
+
+
+def context(x):
+    return TrainingContext(x.numpy(), (5,), augment.policy("none"), 0, torch.device("cpu"))
 
 
 def network(dtype=torch.float64):
@@ -53,24 +59,24 @@ def test_assignment_target_and_loss_equal_the_loops():
 
 def test_the_objective_is_the_mean_over_the_batch_with_the_target_of_all_samples():
     net, x = network(torch.float32), random(40, 5, seed=1).float()
-    objective = DECObjective((5,))
-    objective.refresh(net, x.numpy())
+    objective = DECObjective(net)
+    objective.refresh(net, context(x))
     q_all = net(x)[1].detach().double()
     t = torch.tensor(loop_target(q_all.tolist()))[:8]
     expected = (t * (t / q_all[:8]).log()).sum(dim=1).mean().item()
-    assert objective(net, x[:8], x[:8])["loss"].item() == pytest.approx(expected, abs=1e-6)
+    assert objective(net, Batch(x[:8], x[:8]))["loss"].item() == pytest.approx(expected, abs=1e-6)
 
 
 def test_the_target_rests_between_refreshes():
     net, x = network(torch.float32), random(20, 5).float()
-    target = SharpenedTarget((5,))
-    target.refresh(net, x.numpy())
-    before = target(x)
+    target = SharpenedTarget(net)
+    target.refresh(net, context(x))
+    before = target.target(x)
     with torch.no_grad():
         net.readout.centres.add_(1.0)
-    assert torch.equal(target(x), before)
-    target.refresh(net, x.numpy())
-    assert not torch.equal(target(x), before)
+    assert torch.equal(target.target(x), before)
+    target.refresh(net, context(x))
+    assert not torch.equal(target.target(x), before)
 
 
 def test_equal_distributions_cost_nothing_and_others_something():
@@ -95,9 +101,9 @@ def test_an_underflowing_assignment_is_finite_with_a_finite_gradient():
 
 def test_encoder_and_centres_move_and_the_decoder_rests():
     net, x = network(torch.float32), random(20, 5).float()
-    objective = DECObjective((5,))
-    objective.refresh(net, x.numpy())
-    objective(net, x, x)["loss"].backward()
+    objective = DECObjective(net)
+    objective.refresh(net, context(x))
+    objective(net, Batch(x, x))["loss"].backward()
     assert net.readout.centres.grad.abs().sum() > 0
     assert all(p.grad is not None for p in net.body.f.parameters())
     assert all(p.grad is None for p in net.body.g.parameters())

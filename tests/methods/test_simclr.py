@@ -8,6 +8,7 @@ import torch
 
 from c3clust.methods.simclr import Projected, SimCLR, SimCLRObjective
 from c3clust.networks.readouts import Centred
+from c3clust.training import Batch
 
 
 def loop(rows, tau):
@@ -25,13 +26,13 @@ def test_the_objective_contrasts_the_projections(tau):
     network = Centred(Projected(torch.nn.Linear(6, 5), 5, 4), 5, 3).double()
     x_a, x_b = torch.randn(7, 6, dtype=torch.float64), torch.randn(7, 6, dtype=torch.float64)
     rows = network.body.g(network.body.f(torch.cat([x_a, x_b]))).detach()
-    assert SimCLRObjective(tau)(network, x_a, x_b)["loss"].item() == pytest.approx(loop(rows, tau), abs=1e-10)
+    assert SimCLRObjective(tau)(network, Batch(x_a, x_b))["loss"].item() == pytest.approx(loop(rows, tau), abs=1e-10)
 
 
 def test_a_constant_encoder_pays_the_logarithm_of_all_others():
     network = Centred(Projected(torch.nn.Linear(6, 5), 5, 4), 5, 3)
     x = torch.ones(8, 6)
-    assert SimCLRObjective(0.5)(network, x, x)["loss"].item() == pytest.approx(math.log(15), rel=1e-5)
+    assert SimCLRObjective(0.5)(network, Batch(x, x))["loss"].item() == pytest.approx(math.log(15), rel=1e-5)
 
 
 def test_features_are_unit_rows_without_the_head():

@@ -9,6 +9,7 @@ from torch.distributions import Normal, kl_divergence
 
 from c3clust.methods.vae import VAE, VAEObjective, VariationalAutoencoder, gaussian_nll, kl_to_standard_normal
 from c3clust.networks.readouts import Centred
+from c3clust.training import Batch
 
 
 def random(*shape, seed=0):
@@ -41,7 +42,7 @@ def test_the_objective_is_the_sum_of_both_terms_at_a_drawn_code():
     torch.manual_seed(0)
     network, x = Centred(VariationalAutoencoder((5,), (4,), 2), 2, 3).double(), random(6, 5)
     torch.manual_seed(1)
-    terms = VAEObjective()(network, x, x)
+    terms = VAEObjective()(network, Batch(x, x))
     torch.manual_seed(1)
     mu, log_var = network.body.f(x).split(2, dim=1)
     z = mu + torch.randn_like(mu) * (log_var / 2).exp()

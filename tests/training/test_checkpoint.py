@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from c3clust import augment, load, methods
+from c3clust import augment, load, methods, model_io
 from c3clust.errors import RunError
-from c3clust.runs.config import Request
-from c3clust.training.checkpoint import Snapshot, read_snapshot, write_snapshot
+from c3clust.runs import RunConfig
 
 SMALL = {
     "n_clusters": 3, "cc_epochs": 4, "cc_batch_size": 16, "pretrain_epochs": 2, "pretrain_batch_size": 16, "epochs": 3,
@@ -163,13 +162,13 @@ def test_a_drawn_seed_is_kept(x, tmp_path, monkeypatch):
         killed_at(patch, 8)
         with pytest.raises(Killed):
             make("cc", random_state=None).fit(x, run_dir=tmp_path / "run")
-    seed = Request.read(tmp_path / "run").seed
+    seed = RunConfig.read(tmp_path / "run").seed
     assert_same(make("cc", random_state=seed).fit(x), make("cc", random_state=None).fit(x, run_dir=tmp_path / "run"))
 
 
 def test_a_finished_fit_is_not_overwritten(x, tmp_path):
     make("kmeans").fit(x, run_dir=tmp_path / "run")
-    with pytest.raises(RunError, match="holds a finished fit"):
+    with pytest.raises(RunError, match="holds another run, a finished one"):
         make("kmeans").fit(x, run_dir=tmp_path / "run")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "letter.txt").touch()
@@ -179,17 +178,18 @@ def test_a_finished_fit_is_not_overwritten(x, tmp_path):
 
 def test_a_snapshot_comes_back_as_it_was(tmp_path):
     tensors = {"a": torch.arange(6.0).view(2, 3), "b": torch.zeros(0, dtype=torch.int64)}
-    write_snapshot(tmp_path / "s", Snapshot({"curve": [0.1, 1e-300], "n": 3}, tensors))
-    again = read_snapshot(tmp_path / "s")
-    assert again.plain == {"curve": [0.1, 1e-300], "n": 3}
-    assert all(torch.equal(tensors[name], t) for name, t in again.tensors.items())
+    model_io.write(tmp_path / "s", {"curve": [0.1, 1e-300], "n": 3}, tensors)
+    plain, again = model_io.read(tmp_path / "s", "checkpoint")
+    assert plain == {"curve": [0.1, 1e-300], "n": 3}
+    assert again.keys() == tensors.keys()
+    assert all(torch.equal(tensors[name], t) for name, t in again.items())
 
 
 def test_a_checkpoint_of_another_network_is_refused(x, run):
     path = run / "checkpoint" / "2-00002-000000"
-    snapshot = read_snapshot(path)
-    wrong = {name: t[:1] if name.endswith("weight") else t for name, t in snapshot.tensors.items()}
-    write_snapshot(path, Snapshot(snapshot.plain, wrong))
+    plain, tensors = model_io.read(path, "checkpoint")
+    wrong = {name: t[:1] if name.endswith("weight") else t for name, t in tensors.items()}
+    model_io.write(path, plain, wrong)
     with pytest.raises(RunError, match="does not belong to this run"):
         make("c3").fit(x, run_dir=run)
 

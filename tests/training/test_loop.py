@@ -9,7 +9,7 @@ from c3clust import augment
 from c3clust.errors import TrainingError
 from c3clust.methods.cc import CCObjective
 from c3clust.networks import ClusterNet
-from c3clust.training.loop import Stage, auto_epochs, embed, train
+from c3clust.training import Stage, TrainingContext, auto_epochs, embed, train
 
 
 def setup(n=40):
@@ -20,8 +20,8 @@ def setup(n=40):
 
 def run(network, x, **changes):
     stage = Stage(**({"name": "cc", "epochs": 3, "batch_size": 16, "lr": 1e-2} | changes))
-    generator = torch.Generator().manual_seed(0)
-    return train(stage, network, CCObjective(0.5, 1.0), x, augment.policy("vector"), (6,), generator)
+    context = TrainingContext(x, (6,), augment.policy("vector"), 0, torch.device("cpu"))
+    return train(stage, network, CCObjective(0.5, 1.0), context)
 
 
 def test_each_curve_has_one_entry_an_epoch():

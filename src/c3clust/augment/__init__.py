@@ -11,7 +11,7 @@ gives the same views on every device.
 torch.Size([4, 3, 32, 32])
 """
 
-from c3clust.augment.policies import Digit, Identity, Photo, Policy, Vector, names, policy, prepare, spec, views
+from c3clust.augment.policies import Digit, Identity, Photo, Policy, Vector, names, policy, prepare, spec, view, views
 from c3clust.augment.rows import Rows
 from c3clust.augment.words import Words
 
@@ -27,5 +27,6 @@ __all__ = [
     "policy",
     "prepare",
     "spec",
+    "view",
     "views",
 ]

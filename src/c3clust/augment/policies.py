@@ -15,7 +15,7 @@ from c3clust.augment.scratch import scratch
 from c3clust.augment.words import Words
 from c3clust.errors import InputError, suggest
 
-__all__ = ["Digit", "Identity", "Photo", "Policy", "Vector", "names", "policy", "prepare", "spec", "views"]
+__all__ = ["Digit", "Identity", "Photo", "Policy", "Vector", "names", "policy", "prepare", "spec", "view", "views"]
 
 Size = tuple[int, ...]  # (height, width), or (features,)
 Policy = Callable[[Tensor, Size, torch.Generator], Tensor]
@@ -257,6 +257,14 @@ def views(policy: Policy, x: Tensor, size: Size, generator: torch.Generator) -> 
         x_a, x_b = _two_stored(x, generator)
         return policy(x_a, size, generator), policy(x_b, size, generator)
     return policy(x, size, generator), policy(x, size, generator)
+
+
+def view(policy: Policy, x: Tensor, size: Size, generator: torch.Generator) -> Tensor:
+    """One draw of the policy. Of stored views [N, V, F], one is taken."""
+    if x.ndim == 3:
+        chosen = torch.randint(x.shape[1], (len(x),), generator=generator).to(x.device)
+        x = x[torch.arange(len(x), device=x.device), chosen]
+    return policy(x, size, generator)
 
 
 def _two_stored(x: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:

@@ -14,9 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from c3clust import metrics
-from c3clust.estimator import Bench
-from c3clust.training.checkpoint import Checkpoints, Training
-from c3clust.training.loop import embed
+from c3clust.training.checkpoint import Checkpoints, TrainingState
+from c3clust.training.embed import embed
 
 __all__ = ["ZETAS", "Watch", "pair_counts"]
 
@@ -44,24 +43,23 @@ def pair_counts(z: Tensor, y: np.ndarray, zetas: Sequence[float]) -> dict[str, d
 class Watch(Checkpoints):
     """Checkpoints of CC or C3 that also note, in epochs.jsonl beside the run folder, what each epoch came to."""
 
-    def __init__(self, bench: Bench, run: Path, minutes: float = 10.0) -> None:
+    def __init__(self, y: np.ndarray, run: Path, minutes: float = 10.0) -> None:
         super().__init__(run, minutes)
-        self.bench, self.path = bench, run.parent / "epochs.jsonl"
+        self.y, self.path = y, run.parent / "epochs.jsonl"
 
-    def save(self, stage: int, training: Training) -> None:
+    def save(self, stage: int, training: TrainingState) -> None:
         if training.step == 0:
-            self._note(stage, training.epoch, training.network, training.labels.numpy())
+            self._note(stage, training.epoch, training.network, training, training.labels.numpy())
         super().save(stage, training)
 
-    def save_end(self, stage: int, network: nn.Module, generator: torch.Generator, note: dict[str, Any]) -> None:
-        self._note(stage, note["epochs"], network, self.bench.assignments(network).argmax(axis=1))
-        super().save_end(stage, network, generator, note)
+    def save_end(self, stage: int, network: nn.Module, context: Any, note: dict[str, Any]) -> None:
+        self._note(stage, note["epochs"], network, context, context.assignments(network).argmax(axis=1))
+        super().save_end(stage, network, context, note)
 
-    def _note(self, stage: int, epoch: int, network: nn.Module, labels: np.ndarray) -> None:
-        y = self.bench.images.y
-        assert y is not None
+    def _note(self, stage: int, epoch: int, network: nn.Module, samples: Any, labels: np.ndarray) -> None:
+        y = self.y
         chosen = np.sort(np.random.default_rng(0).permutation(len(y))[:SAMPLE])
-        z = torch.cat([z for z, _ in embed(network, self.bench.x[chosen], self.bench.size)])
+        z = torch.cat([z for z, _ in embed(network, samples.x[chosen], samples.size)])
         seen = {"stage": stage, "epoch": epoch, **metrics.scores(y, labels), "pairs": pair_counts(z, y[chosen], ZETAS)}
         with open(self.path, "a", encoding="utf-8") as file:
             file.write(json.dumps(seen) + "\n")

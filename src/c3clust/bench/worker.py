@@ -13,6 +13,7 @@ import time
 import traceback
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,9 @@ from c3clust.methods.c3.guard import effective_clusters
 from c3clust.networks.readouts import nearest, spherical_kmeans
 from c3clust.records.assignments import Assignments
 from c3clust.records.record import RunRecord
-from c3clust.runs import run as runs
+from c3clust.runs import Run
 from c3clust.runs.lock import locked
+from c3clust.training.checkpoint import Checkpoints
 
 __all__ = ["work"]
 
@@ -57,7 +59,8 @@ def _fit(out: Path, folder: Path, job: Job) -> tuple[str, str, dict[str, Any]]:
     images, run = data.load(job.data, **options), folder / "run"
     watched = job.method in WATCHED and images.y is not None
     finished = (run / "record.json").exists()
-    taken = 0.0 if finished else _train(images, options, run, job, out, Watch if watched else None)
+    watch = partial(Watch, images.y) if watched else Checkpoints
+    taken = 0.0 if finished else _train(images, options, run, job, out, watch)
     record, labels = RunRecord.read(run / "record.json"), Assignments.read(run).clusters
     found: dict[str, Any] = {"scores": record.scores, "seconds": _seconds(record), "processor_seconds": taken}
     if record.encoder is not None:
@@ -74,17 +77,18 @@ def _fit(out: Path, folder: Path, job: Job) -> tuple[str, str, dict[str, Any]]:
 
 def _reading(job: Job) -> dict[str, Any]:
     """How the samples are read: as the method's encoder wants them, and as the job asks."""
-    wanted = methods.load(job.method)(**job.params).asks()
+    wanted = methods.load(job.method)(**job.params)._input_options().load_options()
     return {name: value for name, value in wanted.items() if value is not None} | job.options
 
 
-def _train(images: Samples, options: dict[str, Any], run: Path, job: Job, out: Path, keep: type[Watch] | None) -> float:
+def _train(images: Samples, options: dict[str, Any], run: Path, job: Job, out: Path, checkpoints: Any) -> float:
     """Train, or go on; the processor's time, 0 if it is not known of all."""
     params, whole = dict(job.params), not (run / "request.json").exists()
     if job.start is not None:
         params["start"] = str((folder_of(out, job.start) / "run").absolute())
     began = time.process_time()
-    runs.fit_or_resume(images, run, job.method, params, job.seed, keep, source=job.data, options=options)
+    folder = Run(run, source=job.data, options=options, page=False, checkpoints=checkpoints)
+    methods.load(job.method)(**params, random_state=job.seed).fit(images, run_dir=folder)
     return time.process_time() - began if whole else 0.0
 
 

@@ -24,7 +24,8 @@ from c3clust.records import edits
 from c3clust.records.assignments import Assignments, read_labels
 from c3clust.records.record import RunRecord
 from c3clust.report import export
-from c3clust.runs import run as runs
+from c3clust.runs import Run as RunFolder
+from c3clust.runs import originals
 
 __all__ = ["main"]
 
@@ -136,27 +137,34 @@ def fit(
     verbose = not (quiet or as_json) and dist.rank() == 0
     if "verbose" in methods.parameters(method):
         params["verbose"] = verbose
-    if dist.rank() == 0:
-        runs.prepare_folder(out)
     if image_size and "image_size" in methods.parameters(method):
         params["image_size"] = image_size
+    estimator = methods.load(method)(**params, random_state=seed)
     options = {
         "labels": labels,
         "max_bad": max_bad,
         "embeddings": embeddings,
-        **methods.load(method)(**params).asks(),
+        **estimator._input_options().load_options(),
         **({"image_size": image_size} if image_size else {}),
         **_meant(kind, column),
         **_reading(cache, workers, memory),
     }
+    folder = RunFolder(
+        out,
+        source=_absolute(source),
+        options=options,
+        command=shlex.join(["c3clust", *sys.argv[1:]]),
+        checkpoint_minutes=checkpoint_minutes,
+        resume=False,
+    )
+    folder.claim()
     images = data.load(source, **options)
     if verbose:
         err_console.print(f"{len(images):,} samples of {source}, {clusters} clusters, method {method}", highlight=False)
-    asked = {"source": _absolute(source), "options": options, "checkpoint_minutes": checkpoint_minutes}
-    command = shlex.join(["c3clust", *sys.argv[1:]])
     with _interruptible(out):
-        _, record = runs.fit(images, out, method, params, seed, command, **asked)
-    _finished(out, record, verbose, as_json)
+        estimator.fit(images, run_dir=folder)
+    assert folder.record is not None
+    _finished(out, folder.record, verbose, as_json)
 
 
 @app.command()
@@ -172,7 +180,7 @@ def resume(
     dist.join()
     verbose = not (quiet or as_json) and dist.rank() == 0
     with _interruptible(run):
-        _, record = runs.resume(run, verbose)
+        _, record = methods.resume(run, verbose)
     _finished(run, record, verbose, as_json)
 
 
@@ -217,13 +225,10 @@ def predict(
     Example:  c3clust predict runs/photos tomorrow/ -o tomorrow.csv
     """
     estimator = methods.load_model(run, **({"device": device} if device else {}))
-    options = {**estimator.wants(), **_meant(None, column), **_reading(cache, workers, memory)}
+    options = {**estimator._load_options(), **_meant(None, column), **_reading(cache, workers, memory)}
     images = data.load(source, max_bad=max_bad, **options)
-    edited = edits.Edits.read(run, estimator.n_clusters)
-    c = estimator.predict_proba(images)
-    labels, _ = edited.apply(c.argmax(axis=1))
-    sure = edited.apply_proba(c)[range(len(labels)), labels]
-    found = Assignments(images.names, labels, sure)
+    labels, confidence = estimator._predict(images)
+    found = Assignments(images.names, labels, confidence)
     if out is None:
         sys.stdout.write(found.csv())
     else:
@@ -301,7 +306,7 @@ def export_(
         raise InputError(f"{run} is of {NOUNS[of['kind']]}, not images: its clusters are in {run / 'assignments.csv'}.")
     place = source or of.get("place", "")
     names = Assignments.read(run).names
-    files = runs.originals(place, names)
+    files = originals(place, names)
     if files is None:
         images = data.load(place)
         if list(images.names) != list(names):
@@ -508,9 +513,11 @@ def demo(
     images = data.load("digits")
     err_console.print("1,797 handwritten digits of 8 x 8 pixels, 10 clusters, no labels used.", highlight=False)
     baseline = methods.load("kmeans")(n_clusters=10, random_state=seed).fit(images)
-    params, command = {"n_clusters": 10, "verbose": True}, f"c3clust demo --seed {seed}"
+    run = RunFolder(folder, source="digits", command=f"c3clust demo --seed {seed}", resume=False)
     with _interruptible(folder):
-        _, record = runs.fit(images, folder, "c3", params, seed, command, source="digits")
+        methods.load("c3")(10, verbose=True, random_state=seed).fit(images, run_dir=run)
+    record = run.record
+    assert record is not None
     assert images.y is not None
     rows = [("k-means on pixels", metrics.scores(images.y, baseline.labels_))]
     _scores_table([*rows, *_stage_scores(record)])

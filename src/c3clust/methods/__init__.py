@@ -1,4 +1,4 @@
-"""The methods, one file each. The folder is the list: a new file is seen by the command line, the tests, the tables."""
+"""The methods, one file each. The folder is the list: the command line, the tests and the tables find a new file."""
 
 from importlib import import_module
 from inspect import signature
@@ -6,12 +6,18 @@ from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any
 
+from c3clust import data
 from c3clust.encoders import register
-from c3clust.errors import InputError, suggest
+from c3clust.errors import InputError, RunError, suggest
 from c3clust.estimator import read_model, restore
 from c3clust.methods._run_encoder import Runs
+from c3clust.records.assignments import Assignments
+from c3clust.records.record import RunRecord
+from c3clust.runs import Run, RunConfig, write_report
+from c3clust.runs.lock import locked
+from c3clust.training.checkpoint import Checkpoints
 
-__all__ = ["load", "load_model", "names", "parameters", "title"]
+__all__ = ["load", "load_model", "names", "parameters", "resume", "title"]
 
 
 def names() -> list[str]:
@@ -53,6 +59,36 @@ def load_model(folder: str | Path, **given: Any) -> Any:
     """
     meta, state = read_model(folder)
     return restore(load(meta["method"]), folder, given, meta, state)
+
+
+def resume(folder: str | Path, verbose: bool = False) -> tuple[Any, RunRecord]:
+    """Continue an unfinished run from its last checkpoint; the fitted estimator and the record."""
+    folder = Path(folder)
+    config = RunConfig.read(folder)
+    if (folder / "report.html").exists():
+        raise RunError(f"{folder} holds a finished run: there is nothing to resume.")
+    if config.source is None:
+        raise RunError(f"{folder} was begun from Python: call fit again with the same data and run_dir.")
+    dataset = data.load(config.source, **config.options)
+    if (folder / "record.json").exists():
+        return _write_missing_report(folder, dataset)
+    more = {"verbose": verbose} if "verbose" in parameters(config.method) else {}
+    run = Run.of(folder, config)
+    estimator = load(config.method)(**{**config.params, **more, "random_state": config.seed})
+    estimator.fit(dataset, run_dir=run)
+    assert run.record is not None
+    return estimator, run.record
+
+
+def _write_missing_report(folder: Path, dataset: Any) -> tuple[Any, RunRecord]:
+    """A run that was killed after its record was written lacks only its report."""
+    estimator, found = load_model(folder), Assignments.read(folder)
+    estimator.labels_, estimator.confidence_ = found.clusters, found.confidence
+    record = RunRecord.read(folder / "record.json")
+    with locked(folder):
+        Checkpoints(folder).remove()
+        write_report(folder, estimator, dataset, record)
+    return estimator, record
 
 
 register(Runs(load_model))

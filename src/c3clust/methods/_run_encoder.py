@@ -25,7 +25,7 @@ class RunEncoder(Encoder):
         self._hash = hashlib.sha256((Path(spec) / "model.json").read_bytes()).hexdigest()
         inner = model.encoder_
         self._learned = {"labels": "no", "trained_on": "without labels"} if inner is None else inner.describe()
-        frozen = model._frozen_encoder
+        frozen = model.preprocessor_.frozen_encoder
         self._shape = model.input_shape_ if frozen is None else (3, frozen.size, frozen.size)
 
     @property
@@ -46,10 +46,10 @@ class RunEncoder(Encoder):
         return {"model": self._hash}
 
     def check(self, images: Samples) -> None:
-        self.model.seen(images)
+        self.model.preprocessor_.transform(images, self.model.device_)
 
     def reading(self) -> dict[str, Any]:
-        return self.model.wants()
+        return self.model.preprocessor_.load_options()
 
     def encode(self, samples: Any, policy: Policy | None = None, generator: torch.Generator | None = None) -> Tensor:
         if policy is not None and generator is not None:

@@ -5,16 +5,16 @@ that cite them: Ward's criterion (or average linkage), which does not chain; amo
 """
 
 import warnings
-from typing import Any, final
+from typing import ClassVar, final
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.cluster import AgglomerativeClustering
 from sklearn.neighbors import kneighbors_graph
 
 from c3clust import checks
-from c3clust.estimator import Bench, EstimatorMixin
+from c3clust.methods._base import Clusterer, parameters
 from c3clust.networks.readouts import Neighbours
+from c3clust.training import TrainingContext
 
 __all__ = ["AC"]
 
@@ -23,7 +23,8 @@ USUAL_NEIGHBOURS = 20
 
 
 @final
-class AC(EstimatorMixin, BaseEstimator):
+@parameters
+class AC(Clusterer):
     """Cluster raw pixels or features by merging the two nearest groups until `n_clusters` are left.
 
     The method labels the samples it is fitted on and no others: a new sample gets the label of the nearest of them.
@@ -31,11 +32,6 @@ class AC(EstimatorMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_clusters : int, default=10
-    encoder : str, torch.nn.Module or None, default=None
-        A pretrained encoder, whose features take the place of the images: as in :class:`CC`.
-    image_size : int, default=None
-        Side in pixels at which images are clustered; None keeps their own.
     linkage : {"ward", "average", "complete", "single"}, default="ward"
         How far apart two groups are.
     n_neighbors : int, None or "auto", default="auto"
@@ -65,24 +61,10 @@ class AC(EstimatorMixin, BaseEstimator):
     True
     """
 
-    standardises = False
+    standardises: ClassVar[bool] = False
 
-    def __init__(
-        self,
-        n_clusters: int = 10,
-        *,
-        encoder: Any = None,
-        image_size: int | None = None,
-        linkage: str = "ward",
-        n_neighbors: int | str | None = "auto",
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.encoder = encoder
-        self.image_size = image_size
-        self.linkage = linkage
-        self.n_neighbors = n_neighbors
-        self.random_state = random_state
+    linkage: str = "ward"
+    n_neighbors: int | str | None = "auto"
 
     def _check_params(self) -> None:
         checks.choice("linkage", self.linkage, ("ward", "average", "complete", "single"))
@@ -92,8 +74,8 @@ class AC(EstimatorMixin, BaseEstimator):
     def _build_network(self, shape: tuple[int, ...]) -> Neighbours:
         return Neighbours(self.n_clusters, int(np.prod(shape)))
 
-    def _fit(self, bench: Bench) -> Neighbours:
-        pixels, k = bench.pixels(), self.n_neighbors
+    def _fit(self, context: TrainingContext) -> Neighbours:
+        pixels, k = context.pixels(), self.n_neighbors
         if k == "auto":
             k = None if len(pixels) <= ALL_PAIRS else USUAL_NEIGHBOURS
         graph = None if k is None else kneighbors_graph(pixels, min(int(k), len(pixels) - 1))
@@ -101,6 +83,6 @@ class AC(EstimatorMixin, BaseEstimator):
         with warnings.catch_warnings():  # a graph in parts is joined where the parts are nearest, as is wanted here
             warnings.filterwarnings("ignore", message="the number of connected components", category=UserWarning)
             labels = merger.fit_predict(pixels)
-        network = self._build_network(bench.shape)
+        network = self._build_network(context.shape)
         network.store(pixels, labels)
         return network

@@ -9,15 +9,14 @@ from dataclasses import dataclass
 from typing import Any, final
 
 import torch
-from sklearn.base import BaseEstimator
 from torch import Tensor
 
 from c3clust import checks, dist
-from c3clust.estimator import Bench, EstimatorMixin
-from c3clust.methods.ae import check_widths, reconstruction_epochs, reconstruction_errors, set_scale
+from c3clust.methods._base import AutoencoderFields, Clusterer, TrainingFields, parameters
+from c3clust.methods.ae import fit_autoencoder, reconstruction_errors
 from c3clust.networks.autoencoder import Autoencoder
 from c3clust.networks.readouts import Centred
-from c3clust.training.loop import Stage
+from c3clust.training import Batch, TrainingContext
 
 __all__ = ["DAE"]
 
@@ -39,9 +38,9 @@ class DAEObjective:
 
     noise: float
 
-    def __call__(self, network: Centred, x_a: Tensor, x_b: Tensor) -> dict[str, Tensor]:
+    def __call__(self, network: Centred, batch: Batch) -> dict[str, Tensor]:
         body = network.body
-        errors = reconstruction_errors(body.scaled(x_a), body.decode(body(corrupt(x_a, self.noise))))
+        errors = reconstruction_errors(body.scaled(batch.x_a), body.decode(body(corrupt(batch.x_a, self.noise))))
         return {"loss": dist.gather(errors).mean()}
 
 
@@ -49,34 +48,16 @@ class DAEObjective:
 
 
 @final
-class DAE(EstimatorMixin, BaseEstimator):
+@parameters
+class DAE(AutoencoderFields, TrainingFields, Clusterer):
     """Cluster with k-means in the code of a denoising autoencoder.
 
     Parameters
     ----------
-    n_clusters : int, default=10
-        M, the number of clusters.
-    encoder : str, torch.nn.Module or None, default=None
-        A pretrained encoder, whose features take the place of the images: as in :class:`CC`.
-    image_size : int, default=None
-        Side in pixels at which images are trained and predicted; None keeps their own.
-    hidden : tuple of int, default=(500, 500, 2000)
-        Widths of the encoder's hidden layers; the decoder has them in reverse.
-    code_dim : int, default=10
-        D, the width of z.
     noise : float, default=0.25
         ν, the share of entries set to 0 before encoding.
     epochs : int or "auto", default="auto"
         "auto" comes to about 500 steps, and at least 15 passes. The literature: 50 to 500 epochs.
-    batch_size : int, default=256
-    lr : float, default=1e-3
-        Learning rate of Adam.
-    schedule : {"cosine", "constant"}, default="cosine"
-    n_init : int, default=20
-        Starts of k-means.
-    random_state : int, RandomState or None, default=None
-    device : str, default="auto"
-    verbose : bool, default=False
 
     Attributes
     ----------
@@ -100,54 +81,18 @@ class DAE(EstimatorMixin, BaseEstimator):
     (2, 10)
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 10,
-        *,
-        encoder: Any = None,
-        image_size: int | None = None,
-        hidden: Any = (500, 500, 2000),
-        code_dim: int = 10,
-        noise: float = 0.25,
-        epochs: int | str = "auto",
-        batch_size: int = 256,
-        lr: float = 1e-3,
-        schedule: str = "cosine",
-        n_init: int = 20,
-        random_state: Any = None,
-        device: str = "auto",
-        verbose: bool = False,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.encoder = encoder
-        self.image_size = image_size
-        self.hidden = hidden
-        self.code_dim = code_dim
-        self.noise = noise
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.lr = lr
-        self.schedule = schedule
-        self.n_init = n_init
-        self.random_state = random_state
-        self.device = device
-        self.verbose = verbose
+    noise: float = 0.25
 
     def _check_params(self) -> None:
-        checks.stage(self.epochs, self.batch_size, self.lr, self.schedule)
+        self._check_stage()
         checks.number("noise", self.noise, 0, 1, why="it is a share of the entries. A usual value is 0.25.")
-        check_widths(self.hidden, self.code_dim, self.n_init)
+        self._check_autoencoder()
 
     def _build_network(self, shape: tuple[int, ...]) -> Centred:
         return Centred(Autoencoder(shape, self.hidden, self.code_dim), self.code_dim, self.n_clusters)
 
-    def _fit(self, bench: Bench) -> Centred:
-        network = bench.build(self._build_network)
-        set_scale(network.body, bench)
-        epochs = reconstruction_epochs(self.epochs, bench, self.batch_size)
-        bench.train(Stage("dae", epochs, self.batch_size, self.lr, self.schedule), network, DAEObjective(self.noise))
-        network.readout.place(bench.codes(network), self.n_init, bench.seed)
-        return network
+    def _fit(self, context: TrainingContext) -> Centred:
+        return fit_autoencoder(self, DAEObjective(self.noise), context)
 
 
 def pretraining(method: Any) -> DAE:

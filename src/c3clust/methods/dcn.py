@@ -9,23 +9,22 @@ Departures from the paper: the autoencoder's layers are trained together, not on
 place of SGD; centres move by the codes as they were just before the network's step.
 """
 
-from dataclasses import dataclass
-from typing import Any, final
+from collections.abc import Mapping
+from typing import final
 
 import torch
-from sklearn.base import BaseEstimator
 from torch import Tensor
 
 from c3clust import checks, dist
-from c3clust.estimator import Bench, EstimatorMixin
+from c3clust.methods._base import Clusterer, PretrainFields, TrainingFields, parameters
 from c3clust.methods.ae import reconstruction_errors
 from c3clust.methods.dae import DAE, pretraining
 from c3clust.networks.readouts import Centred
-from c3clust.training.loop import Stage, auto_epochs
+from c3clust.training import Batch, Stage, TrainingContext
 
 __all__ = ["DCN"]
 
-COUNT = 100.0  # so many samples each centre stands for at the start
+COUNT = 100.0  # samples that each centre represents at the start
 
 
 # 1. Loss
@@ -49,81 +48,52 @@ def moved_centres(centres: Tensor, counts: Tensor, z: Tensor, labels: Tensor) ->
 # 2. Objective
 
 
-@dataclass
 class DCNObjective:
     """What one step minimises: mean ‖x - x̂‖² / d + λ/2 mean ‖z - m_s‖² over the batch of all processes.
 
     After that the centres move; gradients do not reach them.
     """
 
-    lam: float
-    counts: Tensor | None = None
+    def __init__(self, network: Centred, lam: float) -> None:
+        centres = network.readout.centres
+        self.lam, self.counts = lam, centres.new_full((len(centres),), COUNT)
 
-    def __call__(self, network: Centred, x_a: Tensor, x_b: Tensor) -> dict[str, Tensor]:
-        z, c = network(x_a)
+    def __call__(self, network: Centred, batch: Batch) -> dict[str, Tensor]:
+        z, c = network(batch.x_a)
         labels, centres = c.argmax(dim=1), network.readout.centres.detach().clone()
-        errors = reconstruction_errors(network.body.scaled(x_a), network.body.decode(z))
+        errors = reconstruction_errors(network.body.scaled(batch.x_a), network.body.decode(z))
         reconstruction = dist.gather(errors).mean()
         cluster = dist.gather(centre_errors(z, centres, labels)).mean()
-        self._move(network, dist.gather(z.detach()), dist.gather(labels))
+        with torch.no_grad():
+            moved, self.counts = moved_centres(centres, self.counts, dist.gather(z.detach()), dist.gather(labels))
+            network.readout.centres.copy_(moved)
         loss = reconstruction + self.lam / 2 * cluster
         return {"loss": loss, "reconstruction_loss": reconstruction, "cluster_loss": cluster}
 
-    def memory(self) -> dict[str, Tensor]:
-        """For a checkpoint: how many samples each centre stands for."""
-        assert self.counts is not None
+    def state_dict(self) -> dict[str, Tensor]:
         return {"counts": self.counts}
 
-    def recall(self, network: Centred, tensors: dict[str, Tensor]) -> None:
-        """What `memory` gave."""
-        self.counts = tensors["counts"].to(network.readout.centres)
-
-    @torch.no_grad()
-    def _move(self, network: Centred, z: Tensor, labels: Tensor) -> None:
-        centres = network.readout.centres
-        if self.counts is None:
-            self.counts = centres.new_full((len(centres),), COUNT)
-        moved, self.counts = moved_centres(centres, self.counts, z, labels)
-        centres.copy_(moved)
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
+        self.counts = state["counts"].to(self.counts)
 
 
 # 3. Estimator
 
 
 @final
-class DCN(EstimatorMixin, BaseEstimator):
+@parameters
+class DCN(PretrainFields, TrainingFields, Clusterer):
     """Cluster with a deep clustering network: an autoencoder whose codes are drawn to k-means centres.
 
     Parameters
     ----------
-    n_clusters : int, default=10
-        M, the number of clusters.
     lam : float, default=0.05
         λ, the weight of the distance to the centre beside the reconstruction. The paper's value; it weighs more here,
         where the reconstruction error is a mean over the entries of x and not a sum.
-    encoder : str, torch.nn.Module or None, default=None
-        A pretrained encoder, whose features take the place of the images: as in :class:`CC`.
-    image_size : int, default=None
-        Side in pixels at which images are trained and predicted; None keeps their own.
-    hidden : tuple of int, default=(500, 500, 2000)
-        Widths of the encoder's hidden layers; the decoder has them in reverse.
-    code_dim : int, default=10
-        D, the width of z.
-    noise : float, default=0.2
-        Share of entries set to 0 while the autoencoder is trained.
-    pretrain_epochs, pretrain_batch_size, pretrain_lr, pretrain_schedule
-        Stage 1, the autoencoder: `epochs`, `batch_size`, `lr` and `schedule` of :class:`DAE`.
     epochs : int or "auto", default="auto"
-        Stage 2. "auto" comes to about 200 steps, and at least 5 passes. The paper: 50 epochs.
-    batch_size : int, default=256
-    lr : float, default=1e-4
+        Stage 2. "auto" comes to about 200 steps, and at least 5 epochs. The paper: 50 epochs.
+    lr : float, default=0.0001
         Learning rate of Adam. The paper: SGD at 1e-4 with momentum 0.9.
-    schedule : {"constant", "cosine"}, default="constant"
-    n_init : int, default=20
-        Starts of the k-means that places the centres.
-    random_state : int, RandomState or None, default=None
-    device : str, default="auto"
-    verbose : bool, default=False
 
     Attributes
     ----------
@@ -149,52 +119,13 @@ class DCN(EstimatorMixin, BaseEstimator):
     (2, 10)
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 10,
-        *,
-        lam: float = 0.05,
-        encoder: Any = None,
-        image_size: int | None = None,
-        hidden: Any = (500, 500, 2000),
-        code_dim: int = 10,
-        noise: float = 0.2,
-        pretrain_epochs: int | str = "auto",
-        pretrain_batch_size: int = 256,
-        pretrain_lr: float = 1e-3,
-        pretrain_schedule: str = "cosine",
-        epochs: int | str = "auto",
-        batch_size: int = 256,
-        lr: float = 1e-4,
-        schedule: str = "constant",
-        n_init: int = 20,
-        random_state: Any = None,
-        device: str = "auto",
-        verbose: bool = False,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.lam = lam
-        self.encoder = encoder
-        self.image_size = image_size
-        self.hidden = hidden
-        self.code_dim = code_dim
-        self.noise = noise
-        self.pretrain_epochs = pretrain_epochs
-        self.pretrain_batch_size = pretrain_batch_size
-        self.pretrain_lr = pretrain_lr
-        self.pretrain_schedule = pretrain_schedule
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.lr = lr
-        self.schedule = schedule
-        self.n_init = n_init
-        self.random_state = random_state
-        self.device = device
-        self.verbose = verbose
+    lam: float = 0.05
+    lr: float = 1e-4
+    schedule: str = "constant"
 
     def _check_params(self) -> None:
         checks.number("lam", self.lam, 0, why="it weighs the distance to centres. A usual value is 0.05.")
-        checks.stage(self.epochs, self.batch_size, self.lr, self.schedule)
+        self._check_stage()
         self._stage_1()._check_params()
 
     def _stage_1(self) -> DAE:
@@ -203,10 +134,9 @@ class DCN(EstimatorMixin, BaseEstimator):
     def _build_network(self, shape: tuple[int, ...]) -> Centred:
         return self._stage_1()._build_network(shape)
 
-    def _fit(self, bench: Bench) -> Centred:
-        network = self._stage_1()._fit(bench)
-        self.start_labels_ = bench.assignments(network).argmax(axis=1)
-        n, batch = len(bench.x), self.batch_size
-        epochs = self.epochs if isinstance(self.epochs, int) else auto_epochs(n, batch, 200, 5, 100)
-        bench.train(Stage("dcn", epochs, batch, self.lr, self.schedule), network, DCNObjective(self.lam))
+    def _fit(self, context: TrainingContext) -> Centred:
+        network = self._stage_1()._fit(context)
+        self._keep_start(network, context)
+        stage = Stage("dcn", self._epochs(context, 200, 5, 100), self.batch_size, self.lr, self.schedule)
+        context.train(stage, network, DCNObjective(network, self.lam))
         return network

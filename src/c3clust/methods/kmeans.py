@@ -3,34 +3,30 @@
 S. Lloyd, Least squares quantization in PCM, IEEE Transactions on Information Theory 28(2), 1982.
 """
 
-from typing import Any, final
+from typing import ClassVar, final
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from c3clust import checks
-from c3clust.estimator import SCALES, Bench, EstimatorMixin
+from c3clust.methods._base import Clusterer, parameters
 from c3clust.networks.readouts import Centres
+from c3clust.preprocess import SCALES, InputOptions
+from c3clust.training import TrainingContext
 
 __all__ = ["KMeans"]
 
 
 @final
-class KMeans(EstimatorMixin, BaseEstimator):
+@parameters
+class KMeans(Clusterer):
     """Cluster raw pixels or features with k-means: the first baseline.
 
     Parameters
     ----------
-    n_clusters : int, default=10
-    encoder : str, torch.nn.Module or None, default=None
-        A pretrained encoder, whose features take the place of the images: as in :class:`CC`.
     scale : {"auto", "standard", "l2", "none"}, default="auto"
-        How feature vectors are scaled, as in :class:`CC`; "auto" does not.
-    image_size : int, default=None
-        Side in pixels at which images are clustered; None keeps their own.
+        How feature vectors are scaled, as in :class:`CC`; "auto" does not scale them.
     n_init : int, default=10
         Starts, of which the best is kept.
-    random_state : int, RandomState or None, default=None
 
     Attributes
     ----------
@@ -49,33 +45,22 @@ class KMeans(EstimatorMixin, BaseEstimator):
     True
     """
 
-    standardises = False
+    standardises: ClassVar[bool] = False
 
-    def __init__(
-        self,
-        n_clusters: int = 10,
-        *,
-        encoder: Any = None,
-        scale: str = "auto",
-        image_size: int | None = None,
-        n_init: int = 10,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.encoder = encoder
-        self.scale = scale
-        self.image_size = image_size
-        self.n_init = n_init
-        self.random_state = random_state
+    scale: str = "auto"
+    n_init: int = 10
 
     def _check_params(self) -> None:
         checks.choice("scale", self.scale, SCALES)
         checks.whole("n_init", self.n_init, why="it counts starts. A usual value is 10.")
 
+    def _input_options(self) -> InputOptions:
+        return InputOptions(self.encoder, self.image_size, self.scale, standardise=self.standardises)
+
     def _build_network(self, shape: tuple[int, ...]) -> Centres:
         return Centres(self.n_clusters, int(np.prod(shape)))
 
-    def _fit(self, bench: Bench) -> Centres:
-        network = self._build_network(bench.shape)
-        network.place(bench.pixels(), self.n_init, bench.seed)
+    def _fit(self, context: TrainingContext) -> Centres:
+        network = self._build_network(context.shape)
+        network.place(context.pixels(), self.n_init, context.seed)
         return network

@@ -6,18 +6,18 @@ Shapes: n samples, d entries, R parts.
 """
 
 import warnings
-from typing import Any, final
+from typing import ClassVar, final
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator
 from sklearn.decomposition import NMF as SklearnNMF
 from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor, nn
 
 from c3clust import checks
-from c3clust.estimator import Bench, EstimatorMixin
+from c3clust.methods._base import Clusterer, parameters
 from c3clust.networks.readouts import Centred
+from c3clust.training import TrainingContext
 
 __all__ = ["NMF"]
 
@@ -52,7 +52,8 @@ class Parts(nn.Module):
 
 
 @final
-class NMF(EstimatorMixin, BaseEstimator):
+@parameters
+class NMF(Clusterer):
     """Cluster with k-means on the weights of a non-negative matrix factorisation.
 
     Pixels are non-negative as they are; of other features, those with negative values are shifted so that their
@@ -60,18 +61,12 @@ class NMF(EstimatorMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_clusters : int, default=10
-    encoder : str, torch.nn.Module or None, default=None
-        A pretrained encoder, whose features take the place of the images: as in :class:`CC`.
-    image_size : int, default=None
-        Side in pixels at which images are clustered; None keeps their own.
     n_parts : int, default=None
         R, the rank of the factorisation; None takes `n_clusters`. Parts are scaled to unit length.
     max_iter : int, default=200
         Iterations of the factorisation.
     n_init : int, default=20
         Starts of k-means.
-    random_state : int, RandomState or None, default=None
 
     Attributes
     ----------
@@ -96,26 +91,11 @@ class NMF(EstimatorMixin, BaseEstimator):
     (2, 10)
     """
 
-    standardises = False
+    standardises: ClassVar[bool] = False
 
-    def __init__(
-        self,
-        n_clusters: int = 10,
-        *,
-        encoder: Any = None,
-        image_size: int | None = None,
-        n_parts: int | None = None,
-        max_iter: int = 200,
-        n_init: int = 20,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.encoder = encoder
-        self.image_size = image_size
-        self.n_parts = n_parts
-        self.max_iter = max_iter
-        self.n_init = n_init
-        self.random_state = random_state
+    n_parts: int | None = None
+    max_iter: int = 200
+    n_init: int = 20
 
     def _check_params(self) -> None:
         if self.n_parts is not None:
@@ -127,11 +107,11 @@ class NMF(EstimatorMixin, BaseEstimator):
         n_parts = self.n_parts or self.n_clusters
         return Centred(Parts(n_parts, int(np.prod(shape))), n_parts, self.n_clusters)
 
-    def _fit(self, bench: Bench) -> Centred:
-        pixels = bench.pixels()
-        network = self._build_network(bench.shape)
+    def _fit(self, context: TrainingContext) -> Centred:
+        pixels = context.pixels()
+        network = self._build_network(context.shape)
         shift = -pixels.min(axis=0).clip(max=0)
-        found = SklearnNMF(len(network.body.parts), max_iter=self.max_iter, random_state=bench.seed)
+        found = SklearnNMF(len(network.body.parts), max_iter=self.max_iter, random_state=context.seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # max_iter is the budget
             found.fit(pixels + shift)
@@ -139,5 +119,5 @@ class NMF(EstimatorMixin, BaseEstimator):
         lengths = np.linalg.norm(found.components_, axis=1, keepdims=True).clip(1e-12)  # else weights do not compare
         network.body.parts.copy_(torch.from_numpy(found.components_ / lengths))
         network.body.shift.copy_(torch.from_numpy(shift))
-        network.readout.place(bench.codes(network), self.n_init, bench.seed)
+        network.readout.place(context.projections(network), self.n_init, context.seed)
         return network

@@ -5,19 +5,19 @@ against the distances around both; the graph's leading eigenvectors are clustere
 Departures from the paper: the affinity is kept for neighbours only, and k-means takes the place of the rotation.
 """
 
-from typing import Any, final
+from typing import ClassVar, final
 
 import numpy as np
 from scipy.linalg import eigh
 from scipy.sparse import csr_array, diags_array
 from scipy.sparse.linalg import eigsh
-from sklearn.base import BaseEstimator
 from sklearn.cluster import KMeans
 from sklearn.neighbors import NearestNeighbors
 
 from c3clust import checks
-from c3clust.estimator import Bench, EstimatorMixin
+from c3clust.methods._base import Clusterer, parameters
 from c3clust.networks.readouts import Neighbours
+from c3clust.training import TrainingContext
 
 __all__ = ["SC"]
 
@@ -51,7 +51,8 @@ def spectral_embedding(a: csr_array, width: int, seed: int) -> np.ndarray:
 
 
 @final
-class SC(EstimatorMixin, BaseEstimator):
+@parameters
+class SC(Clusterer):
     """Cluster raw pixels or features with self-tuning spectral clustering.
 
     The method labels the samples it is fitted on and no others: a new sample gets the label of the nearest of them.
@@ -59,18 +60,12 @@ class SC(EstimatorMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_clusters : int, default=10
-    encoder : str, torch.nn.Module or None, default=None
-        A pretrained encoder, whose features take the place of the images: as in :class:`CC`.
-    image_size : int, default=None
-        Side in pixels at which images are clustered; None keeps their own.
     n_neighbors : int, default=10
         Neighbours that a sample is joined to.
     scale_neighbor : int, default=7
         The neighbour whose distance is a sample's σ; 7 in the paper.
     n_init : int, default=20
         Starts of k-means.
-    random_state : int, RandomState or None, default=None
 
     Attributes
     ----------
@@ -90,26 +85,11 @@ class SC(EstimatorMixin, BaseEstimator):
     True
     """
 
-    standardises = False
+    standardises: ClassVar[bool] = False
 
-    def __init__(
-        self,
-        n_clusters: int = 10,
-        *,
-        encoder: Any = None,
-        image_size: int | None = None,
-        n_neighbors: int = 10,
-        scale_neighbor: int = 7,
-        n_init: int = 20,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.encoder = encoder
-        self.image_size = image_size
-        self.n_neighbors = n_neighbors
-        self.scale_neighbor = scale_neighbor
-        self.n_init = n_init
-        self.random_state = random_state
+    n_neighbors: int = 10
+    scale_neighbor: int = 7
+    n_init: int = 20
 
     def _check_params(self) -> None:
         checks.whole("n_neighbors", self.n_neighbors, why="it counts neighbours. A usual value is 10.")
@@ -119,10 +99,10 @@ class SC(EstimatorMixin, BaseEstimator):
     def _build_network(self, shape: tuple[int, ...]) -> Neighbours:
         return Neighbours(self.n_clusters, int(np.prod(shape)))
 
-    def _fit(self, bench: Bench) -> Neighbours:
-        pixels = bench.pixels()
+    def _fit(self, context: TrainingContext) -> Neighbours:
+        pixels = context.pixels()
         a = locally_scaled_affinity(pixels, self.n_neighbors, self.scale_neighbor)
-        v = spectral_embedding(a, self.n_clusters, bench.seed)
-        network = self._build_network(bench.shape)
-        network.store(pixels, KMeans(self.n_clusters, n_init=self.n_init, random_state=bench.seed).fit_predict(v))
+        v = spectral_embedding(a, self.n_clusters, context.seed)
+        network = self._build_network(context.shape)
+        network.store(pixels, KMeans(self.n_clusters, n_init=self.n_init, random_state=context.seed).fit_predict(v))
         return network

@@ -8,18 +8,17 @@ Shapes: N samples per batch, d input entries, D code width, M clusters.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from typing import final
 
 import torch
-from sklearn.base import BaseEstimator
 from torch import Tensor
 
-from c3clust import checks, dist
-from c3clust.estimator import Bench, EstimatorMixin
-from c3clust.methods.ae import check_widths, reconstruction_epochs, set_scale
+from c3clust import dist
+from c3clust.methods._base import AutoencoderFields, Clusterer, TrainingFields, parameters
+from c3clust.methods.ae import fit_autoencoder
 from c3clust.networks.autoencoder import Autoencoder
 from c3clust.networks.readouts import Centred
-from c3clust.training.loop import Stage
+from c3clust.training import Batch, TrainingContext
 
 __all__ = ["VAE"]
 
@@ -59,11 +58,11 @@ class VariationalAutoencoder(Autoencoder):
 class VAEObjective:
     """What one step minimises: minus the evidence lower bound, with one draw of z, over the batch of all processes."""
 
-    def __call__(self, network: Centred, x_a: Tensor, x_b: Tensor) -> dict[str, Tensor]:
+    def __call__(self, network: Centred, batch: Batch) -> dict[str, Tensor]:
         body = network.body
-        mu, log_var = body.posterior(x_a)
+        mu, log_var = body.posterior(batch.x_a)
         z = mu + torch.randn_like(mu) * (0.5 * log_var).exp()
-        nll = dist.gather(gaussian_nll(body.scaled(x_a), body.decode(z))).mean()
+        nll = dist.gather(gaussian_nll(body.scaled(batch.x_a), body.decode(z))).mean()
         kl = dist.gather(kl_to_standard_normal(mu, log_var)).mean()
         return {"loss": nll + kl, "reconstruction_loss": nll, "kl_loss": kl}
 
@@ -72,32 +71,14 @@ class VAEObjective:
 
 
 @final
-class VAE(EstimatorMixin, BaseEstimator):
+@parameters
+class VAE(AutoencoderFields, TrainingFields, Clusterer):
     """Cluster with k-means on the mean codes of a variational autoencoder.
 
     Parameters
     ----------
-    n_clusters : int, default=10
-        M, the number of clusters.
-    encoder : str, torch.nn.Module or None, default=None
-        A pretrained encoder, whose features take the place of the images: as in :class:`CC`.
-    image_size : int, default=None
-        Side in pixels at which images are trained and predicted; None keeps their own.
-    hidden : tuple of int, default=(500, 500, 2000)
-        Widths of the encoder's hidden layers; the decoder has them in reverse.
-    code_dim : int, default=10
-        D, the width of z.
     epochs : int or "auto", default="auto"
         "auto" comes to about 500 steps, and at least 15 passes. The literature: 50 to 500 epochs.
-    batch_size : int, default=256
-    lr : float, default=1e-3
-        Learning rate of Adam.
-    schedule : {"cosine", "constant"}, default="cosine"
-    n_init : int, default=20
-        Starts of k-means.
-    random_state : int, RandomState or None, default=None
-    device : str, default="auto"
-    verbose : bool, default=False
 
     Attributes
     ----------
@@ -120,48 +101,12 @@ class VAE(EstimatorMixin, BaseEstimator):
     (2, 10)
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 10,
-        *,
-        encoder: Any = None,
-        image_size: int | None = None,
-        hidden: Any = (500, 500, 2000),
-        code_dim: int = 10,
-        epochs: int | str = "auto",
-        batch_size: int = 256,
-        lr: float = 1e-3,
-        schedule: str = "cosine",
-        n_init: int = 20,
-        random_state: Any = None,
-        device: str = "auto",
-        verbose: bool = False,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.encoder = encoder
-        self.image_size = image_size
-        self.hidden = hidden
-        self.code_dim = code_dim
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.lr = lr
-        self.schedule = schedule
-        self.n_init = n_init
-        self.random_state = random_state
-        self.device = device
-        self.verbose = verbose
-
     def _check_params(self) -> None:
-        checks.stage(self.epochs, self.batch_size, self.lr, self.schedule)
-        check_widths(self.hidden, self.code_dim, self.n_init)
+        self._check_stage()
+        self._check_autoencoder()
 
     def _build_network(self, shape: tuple[int, ...]) -> Centred:
         return Centred(VariationalAutoencoder(shape, self.hidden, self.code_dim), self.code_dim, self.n_clusters)
 
-    def _fit(self, bench: Bench) -> Centred:
-        network = bench.build(self._build_network)
-        set_scale(network.body, bench)
-        epochs = reconstruction_epochs(self.epochs, bench, self.batch_size)
-        bench.train(Stage("vae", epochs, self.batch_size, self.lr, self.schedule), network, VAEObjective())
-        network.readout.place(bench.codes(network), self.n_init, bench.seed)
-        return network
+    def _fit(self, context: TrainingContext) -> Centred:
+        return fit_autoencoder(self, VAEObjective(), context)

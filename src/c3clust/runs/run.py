@@ -1,200 +1,214 @@
-"""The run folder: what `c3clust fit` leaves behind.
+"""Run: the folder of one fit, from Python, the command line or a bench alike.
+
+    request.json        the config of the run: enough to resume it
+    checkpoint/         where training stands (training/checkpoint.py); removed when the run is finished
+    lock                held by the process that works on the run
 
     model.safetensors   the tensors that `predict` needs
-    model.json          the rest that `predict` needs, with the hash of the tensors
-    assignments.csv     name, cluster, confidence: one line a sample
+    model.json          the rest that `predict` needs
+    assignments.csv     name, cluster, confidence: one line per sample
     labels.csv          name, label: the true labels, where the source has them; for metrics only
-    record.json         what was asked for, done and found (record.py)
+    record.json         what was asked for, done and found (records/record.py)
     view.npz            what the report shows: thumbnails, map, most typical samples
     report.html         the page
     edits.json          names and merges that the owner gave afterwards
 
-    request.json        what the run was asked for: enough to take it up again
-    checkpoint/         where training stands (checkpoint.py); removed when the run is finished
-    lock                the process that works on the run
-
-record.json is written when all above it is whole: a folder without it is not a finished run. The report comes last,
-so that a run is never lost with it. `fit` refuses a folder that holds anything.
+record.json is written when all files above it are complete: a folder without it is not a finished run. The report
+comes last, so that a run is never lost with it.
 """
 
+import re
 import time
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from c3clust import data, dist, methods, metrics, report
-from c3clust.records.assignments import Assignments, write_labels
-from c3clust.training.checkpoint import Checkpoints
-from c3clust.data.samples import Samples
+from c3clust import data, dist, metrics, report
 from c3clust.errors import RunError
-from c3clust.estimator import Bench
 from c3clust.files import clear_partial
-from c3clust.runs.lock import locked
+from c3clust.records.assignments import Assignments, write_labels
 from c3clust.records.record import RunRecord
-from c3clust.runs.config import Request, taken_up
+from c3clust.runs.config import RunConfig
+from c3clust.runs.lock import locked
+from c3clust.training.checkpoint import Checkpoints
 
-__all__ = ["fit", "fit_or_resume", "originals", "prepare_folder", "resume", "write_report"]
+__all__ = ["Run", "originals", "write_report"]
+
+FEATURES = "c3clust-features"  # beside the run folders: features of encoders, which runs on the same data share
 
 
-def fit(
-    images: Samples,
-    out: str | Path,
-    method: str,
-    params: dict[str, Any],
-    seed: int = 0,
-    command: str = "",
-    **asked: Any,
-) -> tuple[Any, RunRecord]:
-    """Fit a method to images and write the run folder; the fitted estimator and the record.
+class Run:
+    """The folder of one fit.
 
-    `asked` goes into request.json: `source` and `options`, with which `data.load` gave the images, so that `resume` can
-    load them again, and `checkpoint_minutes`.
+    Parameters
+    ----------
+    folder : path
+        Made if it does not exist. Nothing in it is overwritten.
+    source, options
+        The arguments with which `data.load` gave the samples, so that `c3clust resume` can load them again.
+    command : str
+        What the user typed, for the record.
+    checkpoint_minutes : float
+        A checkpoint is written after each epoch, and after this many minutes within one.
+    resume : bool
+        Continue an unfinished run of the same config; if False, refuse it.
+    page : bool
+        Write the report page.
+    checkpoints : callable
+        Makes the `Checkpoints` from the folder and the minutes.
     """
-    estimator = methods.load(method)(**params, random_state=seed)
-    bench = estimator.prepare(images)
-    folder = prepare_folder(out) if dist.rank() == 0 else Path(out)
-    return _run(folder, estimator, bench, {"command": command, "created": _now(), **asked})
 
+    def __init__(
+        self,
+        folder: str | Path,
+        *,
+        source: str | None = None,
+        options: dict[str, Any] | None = None,
+        command: str = "",
+        created: str = "",
+        checkpoint_minutes: float = 10.0,
+        resume: bool = True,
+        page: bool = True,
+        checkpoints: Callable[[Path, float], Checkpoints] = Checkpoints,
+    ) -> None:
+        self.folder, self.source, self.options, self.command = Path(folder), source, options or {}, command
+        self.created = created or datetime.now(UTC).isoformat(timespec="seconds")
+        self.checkpoint_minutes, self.resume, self.page = float(checkpoint_minutes), resume, page
+        self.make_checkpoints = checkpoints
+        self.checkpoints: Checkpoints | None = None
+        self.config: RunConfig | None = None
+        self.record: RunRecord | None = None
 
-def fit_or_resume(
-    images: Samples,
-    folder: Path,
-    method: str,
-    params: dict[str, Any],
-    seed: int = 0,
-    keep: Callable[[Bench, Path, float], Checkpoints] | None = None,
-    **asked: Any,
-) -> tuple[Any, RunRecord]:
-    """`fit`, or go on with what the same call began in `folder`, for runs by the hundred: no report page is made.
+    @classmethod
+    def of(cls, folder: str | Path, config: RunConfig) -> "Run":
+        """The unfinished run that a config describes."""
+        names = ("source", "options", "command", "created", "checkpoint_minutes")
+        return cls(folder, **{name: getattr(config, name) for name in names})
 
-    `keep` makes checkpoints of another kind, for example such that look at each epoch.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    estimator = methods.load(method)(**params, random_state=seed)
-    bench = estimator.prepare(images)
-    kind = Checkpoints if keep is None else partial(keep, bench)
-    return _run(folder, estimator, bench, {"created": _now(), **asked}, kind, page=False)
+    @property
+    def features(self) -> Path:
+        """The folder that keeps the features of encoders."""
+        return self.folder.parent / FEATURES
 
-
-def resume(folder: str | Path, verbose: bool = False) -> tuple[Any, RunRecord]:
-    """Take up an unfinished run where its last checkpoint stands."""
-    folder = Path(folder)
-    request = Request.read(folder)
-    if (folder / "report.html").exists():
-        raise RunError(f"{folder} holds a finished run: there is nothing to resume.")
-    if request.source is None:
-        raise RunError(f"{folder} was begun from Python: call fit again with the same data and run_dir.")
-    images = data.load(request.source, **request.options)
-    if (folder / "record.json").exists():
-        return _report_again(folder, images)
-    quiet = {"verbose": verbose} if "verbose" in methods.parameters(request.method) else {}
-    estimator = methods.load(request.method)(**{**request.params, **quiet, "random_state": request.seed})
-    asked = ("command", "created", "source", "options", "checkpoint_minutes")
-    return _run(folder, estimator, estimator.prepare(images), {name: getattr(request, name) for name in asked})
-
-
-def _run(
-    folder: Path,
-    estimator: Any,
-    bench: Bench,
-    asked: dict[str, Any],
-    keep: Callable[[Path, float], Checkpoints] = Checkpoints,
-    page: bool = True,
-) -> tuple[Any, RunRecord]:
-    """Train, and write the run folder. Of several processes, one writes."""
-    first = dist.rank() == 0
-    request, started = estimator.request(bench, folder, **asked), time.perf_counter()
-    with taken_up(folder, request, keep) if first else nullcontext(Checkpoints(folder)) as checkpoints:
-        bench.restart(request.seed, checkpoints)
-        estimator.train(bench)
-        record = RunRecord(
-            method=request.method,
-            n_clusters=estimator.n_clusters,
-            params=request.params,
-            seed=request.seed,
-            data=_describe(bench.images, request.data["fingerprint"]),
-            stages=estimator.stages_,
-            encoder=estimator.encoder_note_,
-            seconds=time.perf_counter() - started,
-            notes=[
-                *bench.images.notes,
-                *checkpoints.notes,
-                *estimator.notes_,
-                *(text for s in estimator.stages_ for text in s.get("guard", {}).get("told", [])),
-            ],
-            device=str(estimator.device_),
-            command=request.command,
-            created=request.created,
-        )
-        _score(record, estimator, bench.images.y)
-        if first:
-            try:
-                _write(folder, estimator, bench.images, record)
-            except OSError as error:
+    def claim(self) -> None:
+        """Make the folder; RunError if it cannot be used for this run."""
+        if dist.rank() > 0:
+            return
+        folder, other = self.folder, "Choose another folder" + ("." if self.resume else " with -o.")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            if (folder / "record.json").exists():
+                raise RunError(f"{folder} holds another run, a finished one: nothing is overwritten. {other}")
+            unfinished = (folder / "request.json").exists()
+            if unfinished and not self.resume:
                 raise RunError(
-                    f"The run is trained, but {folder} cannot be written: {error.strerror}. What could be kept is "
-                    f"kept: once it can be written, go on with c3clust resume {folder}."
-                ) from None
-            checkpoints.remove()
-            if page:
-                write_report(folder, estimator, bench.images, record, bench.encoded)
-    return estimator, record
+                    f"{folder} holds an unfinished run: continue it with c3clust resume {folder}, "
+                    "or choose another folder with -o."
+                )
+            if not unfinished and any(path.name != "lock" and not _is_partial(path) for path in folder.iterdir()):
+                raise RunError(f"{folder} holds files already: nothing is overwritten. {other}")
+            (folder / ".writable").touch()
+            (folder / ".writable").unlink()
+        except OSError as error:
+            raise RunError(f"{folder} cannot be written: {error.strerror}. {other}") from None
 
+    def seed(self, default: int) -> int:
+        """The seed of an unfinished run in the folder, where no seed was given."""
+        return RunConfig.read(self.folder).seed if (self.folder / "request.json").exists() else default
 
-def _report_again(folder: Path, images: Samples) -> tuple[Any, RunRecord]:
-    """A run that was killed after its record was written lacks only its report."""
-    estimator, found = methods.load_model(folder), Assignments.read(folder)
-    estimator.labels_, estimator.confidence_ = found.clusters, found.confidence
-    record = RunRecord.read(folder / "record.json")
-    with locked(folder):
-        Checkpoints(folder).remove()
-        write_report(folder, estimator, images, record)
-    return estimator, record
+    @contextmanager
+    def open(self, config: RunConfig) -> Iterator[None]:
+        """Hold the folder while the run is trained: start it, or continue it from its checkpoints."""
+        self.config, self.started = config, time.perf_counter()
+        if dist.rank() > 0:
+            self.checkpoints = Checkpoints(self.folder)
+            yield
+            return
+        with locked(self.folder):
+            clear_partial(self.folder)
+            if (self.folder / "request.json").exists():
+                difference = config.difference(RunConfig.read(self.folder))
+                if difference:
+                    raise RunError(
+                        f"{self.folder} holds an unfinished run of another kind: {difference}. Choose another folder."
+                    )
+            else:
+                config.write(self.folder)
+            self.checkpoints = self.make_checkpoints(self.folder, config.checkpoint_minutes)
+            yield
 
-
-def prepare_folder(out: str | Path) -> Path:
-    """Make the folder of a new run, or say why it cannot be had."""
-    folder = Path(out)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        clear_partial(folder)
-        if (folder / "request.json").exists() and not (folder / "record.json").exists():
+    def finish(self, estimator: Any, dataset: Any, features: Any = None) -> None:
+        """Write the results of a fitted estimator. `features`: the samples as its encoder made them."""
+        assert self.config is not None
+        assert self.checkpoints is not None
+        self.record = self._make_record(estimator, dataset, self.config, self.checkpoints.notes)
+        if dist.rank() > 0:
+            return
+        try:
+            self._write(estimator, dataset, self.record)
+        except OSError as error:
             raise RunError(
-                f"{folder} holds an unfinished run: go on with it by c3clust resume {folder}, "
-                "or choose another folder with -o."
-            )
-        if any(path.name != "lock" for path in folder.iterdir()):
-            kind = "another run" if (folder / "record.json").exists() else "files already"
-            raise RunError(f"{folder} holds {kind}: nothing is overwritten. Choose another folder with -o.")
-        (folder / ".writable").touch()
-        (folder / ".writable").unlink()
-    except OSError as error:
-        raise RunError(f"{folder} cannot be written: {error.strerror}. Choose another folder with -o.") from None
-    return folder
+                f"The run is trained, but {self.folder} cannot be written: {error.strerror}. Its checkpoints are "
+                f"complete: once the folder can be written, continue with {self._how_to_resume()}."
+            ) from None
+        self.checkpoints.remove()
+        if self.page:
+            write_report(self.folder, estimator, dataset, self.record, features)
+
+    def _how_to_resume(self) -> str:
+        return f"c3clust resume {self.folder}" if self.source else "the same call of fit"
+
+    def _make_record(self, estimator: Any, dataset: Any, config: RunConfig, notes: list[str]) -> RunRecord:
+        stages = estimator.stages_
+        record = RunRecord(
+            method=config.method,
+            n_clusters=estimator.n_clusters,
+            params=config.params,
+            seed=config.seed,
+            data=_describe(dataset, config.data["fingerprint"]),
+            stages=stages,
+            encoder=estimator.encoder_note_,
+            seconds=time.perf_counter() - self.started,
+            notes=[*dataset.notes, *notes, *estimator.notes_, *_monitor_notes(stages)],
+            device=str(estimator.device_),
+            command=config.command,
+            created=config.created,
+        )
+        if dataset.y is not None:
+            record.scores = metrics.scores(dataset.y, estimator.labels_)
+            if estimator.start_stage_ is not None:
+                stages[estimator.start_stage_]["scores"] = metrics.scores(dataset.y, estimator.start_labels_)
+        return record
+
+    def _write(self, estimator: Any, dataset: Any, record: RunRecord) -> None:
+        estimator.save(self.folder)
+        Assignments(dataset.names, estimator.labels_, estimator.confidence_).write(self.folder / "assignments.csv")
+        if dataset.y is not None:
+            known = dataset.y.tolist() if dataset.classes is None else [dataset.classes[k] for k in dataset.y]
+            write_labels(self.folder / "labels.csv", dataset.names, known)
+        record.write(self.folder / "record.json")
 
 
-def _score(record: RunRecord, estimator: Any, y: np.ndarray | None) -> None:
-    """Metrics of the final labels and, where a method keeps them, of the labels that its last part started from."""
-    if y is None:
-        return
-    record.scores = metrics.scores(y, estimator.labels_)
-    before = [stage for stage in record.stages if stage["name"] == "cc"]
-    if before and hasattr(estimator, "start_labels_"):
-        before[-1]["scores"] = metrics.scores(y, estimator.start_labels_)
-
-
-def _write(folder: Path, estimator: Any, images: Samples, record: RunRecord) -> None:
-    estimator.save(folder)
-    Assignments(images.names, estimator.labels_, estimator.confidence_).write(folder / "assignments.csv")
-    if images.y is not None:
-        known = images.y.tolist() if images.classes is None else [images.classes[k] for k in images.y]
-        write_labels(folder / "labels.csv", images.names, known)
-    record.write(folder / "record.json")
+def write_report(folder: Path, estimator: Any, dataset: Any, record: RunRecord, features: Any = None) -> Path:
+    """Write view.npz and report.html. `features`: the samples as an encoder made them, where these are at hand."""
+    view = report.build(
+        dataset.x,
+        estimator.transform(dataset if features is None else features),
+        estimator.labels_,
+        estimator.confidence_,
+        dataset.names,
+        dataset.y,
+        dataset.classes,
+        n_clusters=record.n_clusters,
+        seed=record.seed,
+        columns=None if dataset.columns is None else [(column.name, column.levels) for column in dataset.columns],
+    )
+    view.write(folder)
+    return report.write(folder, record, view)
 
 
 def originals(place: str, names: Sequence[str]) -> list[Path] | None:
@@ -206,40 +220,28 @@ def originals(place: str, names: Sequence[str]) -> list[Path] | None:
     return files if all(file.is_relative_to(folder) and file.is_file() for file in files) else None
 
 
-def write_report(
-    folder: Path, estimator: Any, images: Samples, record: RunRecord, encoded: Samples | None = None
-) -> Path:
-    """Write view.npz and report.html. `encoded`: the images as features, where these are at hand."""
-    view = report.build(
-        images.x,
-        estimator.transform(encoded or images),
-        estimator.labels_,
-        estimator.confidence_,
-        images.names,
-        images.y,
-        images.classes,
-        n_clusters=record.n_clusters,
-        seed=record.seed,
-        columns=None if images.columns is None else [(column.name, column.levels) for column in images.columns],
-    )
-    view.write(folder)
-    return report.write(folder, record, view)
+def _is_partial(path: Path) -> bool:
+    return path.name.startswith(".") and path.name.endswith(".partial")
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
+def _monitor_notes(stages: Sequence[dict[str, Any]]) -> list[str]:
+    return [text for stage in stages for text in stage.get("guard", {}).get("told", [])]
 
 
-def _describe(images: Samples, fingerprint: str) -> dict[str, Any]:
-    named = any(images.place.startswith(name) for name in data.names())
-    path = Path(images.place)
+def _describe(dataset: Any, fingerprint: str) -> dict[str, Any]:
+    path = Path(dataset.place)
     return {
-        "place": images.place if named or not path.exists() else str(path.resolve()),
-        "kind": images.kind,
-        "n": len(images),
-        "shape": [int(k) for k in images.x.shape[1:]],
-        "policy": images.policy,
-        "classes": None if images.classes is None else [str(c) for c in images.classes],
-        "skipped": [[str(name), str(reason)] for name, reason in images.skipped],
+        "place": dataset.place if _is_named(dataset.place) or not path.exists() else str(path.resolve()),
+        "kind": dataset.kind,
+        "n": len(dataset),
+        "shape": [int(k) for k in np.shape(dataset.x)[1:]],
+        "policy": dataset.policy,
+        "classes": None if dataset.classes is None else [str(c) for c in dataset.classes],
+        "skipped": [[str(name), str(reason)] for name, reason in dataset.skipped],
         "fingerprint": fingerprint,
     }
+
+
+def _is_named(place: str) -> bool:
+    """Whether `place` is the name of a dataset, such as "mnist", or of a subset of one, such as "mnist-10k"."""
+    return re.sub(r"-[1-9][0-9]*k$", "", place) in data.names()

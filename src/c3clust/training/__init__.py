@@ -1,1 +1,16 @@
-"""Training: the loop, its batches, checkpoints."""
+"""Training: one loop for all methods.
+
+loop.py         `train`: one stage, from the first batch to the last epoch
+context.py      `TrainingContext`: the samples, views, randomness and device that a method trains with
+objective.py    what the loop requires of a method
+batch.py        what an objective is given
+embed.py        networks without gradient
+checkpoint.py   all that changes while a stage is trained, on disk
+"""
+
+from c3clust.training.batch import Batch
+from c3clust.training.context import TrainingContext
+from c3clust.training.embed import embed, encode_views
+from c3clust.training.loop import Stage, auto_epochs, train
+
+__all__ = ["Batch", "Stage", "TrainingContext", "auto_epochs", "embed", "encode_views", "train"]

@@ -1,20 +1,17 @@
-"""Checkpoints: a run that is killed at any instant goes on from the last one, and ends bit for bit the same.
+"""Checkpoints: a run that is killed at any instant continues from the last one, and ends bit for bit the same.
 
-A checkpoint is two files: NAME.safetensors (tensors) and NAME.json (the rest, with the hash of both). The JSON file is
-written last, so what is not whole is not there. Names tell the place, so that sorting finds the newest:
+A checkpoint is a pair of files (model_io.py). Its name is its place, so that sorting finds the newest:
 
     RUN/checkpoint/0-end             stage 0 is finished: its network, the generators, its curves
-    RUN/checkpoint/1-00007-000000    stage 1 after 7 epochs: also Adam's state
-    RUN/checkpoint/1-00007-000123    and after 123 steps more: also the order of the epoch and its sums so far
+    RUN/checkpoint/1-00007-000000    stage 1 after 7 epochs: also the state of the optimisers
+    RUN/checkpoint/1-00007-000123    and after 123 more steps: also the order of the epoch and its sums so far
 
 The last two places and all finished stages are kept. To resume, a method runs from its beginning; finished stages are
-read instead of trained, the work between stages is done again, and the running stage goes on where it stood.
-Reading executes nothing. A checkpoint that cannot be written costs a note, not the run.
+read instead of trained, the work between stages is repeated, and the unfinished stage continues where it stopped.
+Reading executes nothing. A checkpoint that cannot be written gives a note, and the run continues.
 """
 
 import contextlib
-import hashlib
-import json
 import logging
 import re
 import time
@@ -25,125 +22,101 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load as tensors_from_bytes
-from safetensors.torch import save as tensors_to_bytes
 from torch import Tensor, nn
 
-from c3clust import dist
+from c3clust import dist, model_io
+from c3clust.data.samples import ArrayLike
 from c3clust.errors import RunError
-from c3clust.files import write_atomically
+from c3clust.model_io import with_prefix, without_prefix
+from c3clust.training.embed import device_of
 from c3clust.training.objective import Monitor
 
-__all__ = ["Checkpoints", "Snapshot", "Training", "read_snapshot", "write_snapshot"]
+__all__ = ["Checkpoints", "TrainingState"]
 
-FORMAT = 1
 KEPT = 2
 PLACE = re.compile(r"(?P<stage>\d+)-(?P<epoch>\d{5,})-(?P<step>\d{6,})")
+WHAT = "checkpoint"
 log = logging.getLogger(__name__)
 
-
-@dataclass(frozen=True)
-class Snapshot:
-    """What one checkpoint holds: plain values and tensors, both by name."""
-
-    plain: dict[str, Any]
-    tensors: dict[str, Tensor]
-
-    def part(self, prefix: str) -> dict[str, Tensor]:
-        """The tensors below a prefix, without it."""
-        return {name[len(prefix) + 1 :]: t for name, t in self.tensors.items() if name.startswith(f"{prefix}.")}
-
-
-def write_snapshot(path: Path, snapshot: Snapshot) -> None:
-    """Write PATH.safetensors, then PATH.json with the hash of both."""
-    weights = tensors_to_bytes({name: t.detach().cpu().contiguous() for name, t in snapshot.tensors.items()})
-    plain = json.dumps(snapshot.plain, allow_nan=False)
-    content = {"format": FORMAT, "sha256": _digest(weights, plain), "plain": plain}
-    write_atomically(path.with_name(f"{path.name}.safetensors"), weights)
-    write_atomically(path.with_name(f"{path.name}.json"), (json.dumps(content) + "\n").encode())
-
-
-def read_snapshot(path: Path) -> Snapshot:
-    """The snapshot at PATH; RunError if it is not whole."""
-    try:
-        content = json.loads(path.with_name(f"{path.name}.json").read_bytes())
-        weights = path.with_name(f"{path.name}.safetensors").read_bytes()
-        if not isinstance(content, dict) or content.get("format") != FORMAT:
-            raise RunError(f"{path} is not a checkpoint of format {FORMAT}.")
-        if not isinstance(content.get("plain"), str) or content.get("sha256") != _digest(weights, content["plain"]):
-            raise RunError(f"{path} is truncated or damaged.")
-        plain = json.loads(content["plain"])
-        if not isinstance(plain, dict):
-            raise RunError(f"{path} is not a checkpoint of format {FORMAT}.")
-        return Snapshot(plain, tensors_from_bytes(weights))
-    except (OSError, ValueError, RecursionError, SafetensorError) as error:
-        raise error if isinstance(error, RunError) else RunError(f"{path} cannot be read: {error}.") from None
-
-
-def _digest(weights: bytes, plain: str) -> str:
-    digest = hashlib.sha256(weights)
-    digest.update(plain.encode("utf-8", "surrogatepass"))
-    return digest.hexdigest()
+Snapshot = tuple[dict[str, Any], dict[str, Tensor]]  # plain values, tensors
 
 
 @dataclass
-class Training:
-    """All that changes while a stage is trained."""
+class TrainingState:
+    """All that changes while a stage is trained, and what it is trained on."""
 
     network: nn.Module
-    optimiser: torch.optim.Optimizer
+    optimisers: dict[str, torch.optim.Optimizer]
     objective: Any
     generator: torch.Generator
-    guard: Monitor | None = None
+    x: ArrayLike
+    size: tuple[int, ...]
+    monitor: Monitor | None = None
     epoch: int = 0  # finished ones
     step: int = 0  # finished ones of the current epoch
     seconds: float = 0.0  # spent on the current epoch
-    labels: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.int64))  # at the last look
+    labels: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.int64))  # after the last epoch
     order: Tensor = field(default_factory=lambda: torch.empty(0, 0, dtype=torch.int64))  # of the current epoch
     sums: dict[str, Tensor] = field(default_factory=dict)
     curves: dict[str, list[Any]] = field(default_factory=lambda: defaultdict(list))
 
     def snapshot(self) -> Snapshot:
-        """Everything, as it is now."""
-        tensors = _prefixed("network", self.network.state_dict()) | _prefixed("sums", self.sums)
-        tensors |= random_state(self.generator, _device(self.network)) | {"labels": self.labels}
+        """The whole state, as plain values and tensors."""
+        tensors = with_prefix("network", self.network.state_dict()) | with_prefix("sums", self.sums)
+        tensors |= random_state(self.generator, device_of(self.network)) | {"labels": self.labels}
         if self.step:
             tensors["order"] = self.order
-        for i, moments in self.optimiser.state_dict()["state"].items():
-            tensors |= _prefixed(f"adam.{i}", moments)
-        if hasattr(self.objective, "memory"):
-            tensors |= _prefixed("objective", self.objective.memory())
-        if self.guard is not None:
-            tensors |= _prefixed("guard", self.guard.memory())
-        places = {"epoch": self.epoch, "step": self.step, "seconds": self.seconds}
-        return Snapshot({**places, "curves": dict(self.curves)}, tensors)
+        for name, optimiser in self.optimisers.items():
+            tensors |= with_prefix(f"optimiser.{name}", _optimiser_state(optimiser))
+        for name, part in self._stateful():
+            tensors |= with_prefix(name, part.state_dict())
+        plain = {"epoch": self.epoch, "step": self.step, "seconds": self.seconds, "curves": dict(self.curves)}
+        return plain, tensors
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Go back to where the snapshot was taken."""
-        device, plain = _device(self.network), snapshot.plain
-        self.network.load_state_dict(snapshot.part("network"))
-        restore_random_state(snapshot, self.generator, device)
-        self._restore_adam(snapshot.part("adam"))
-        if hasattr(self.objective, "recall"):
-            self.objective.recall(self.network, snapshot.part("objective"))
-        if self.guard is not None:
-            self.guard.recall(snapshot.part("guard"))
+        """Return to the state of the snapshot."""
+        plain, tensors = snapshot
+        device = device_of(self.network)
+        self.network.load_state_dict(without_prefix("network", tensors))
+        restore_random_state(tensors, self.generator, device)
+        for name, optimiser in self.optimisers.items():
+            _load_optimiser_state(optimiser, without_prefix(f"optimiser.{name}", tensors))
+        for name, part in self._stateful():
+            part.load_state_dict(without_prefix(name, tensors))
         self.epoch, self.step, self.seconds = int(plain["epoch"]), int(plain["step"]), float(plain["seconds"])
-        self.labels = snapshot.tensors["labels"]
-        self.order = snapshot.tensors["order"] if self.step else self.order
-        self.sums = {name: total.to(device) for name, total in snapshot.part("sums").items()}
+        self.labels = tensors["labels"]
+        self.order = tensors["order"] if self.step else self.order
+        self.sums = {name: total.to(device) for name, total in without_prefix("sums", tensors).items()}
         self.curves = defaultdict(list, plain["curves"])
 
-    def _restore_adam(self, saved: Mapping[str, Tensor]) -> None:
-        """Adam's moments, each in the memory layout of its parameter, as they were."""
-        parameters = [parameter for group in self.optimiser.param_groups for parameter in group["params"]]
-        for i, parameter in enumerate(parameters):
-            if f"{i}.step" in saved:
-                moments = {
-                    name: torch.empty_like(parameter).copy_(saved[f"{i}.{name}"]) for name in ("exp_avg", "exp_avg_sq")
-                }
-                self.optimiser.state[parameter] = {"step": saved[f"{i}.step"], **moments}
+    def _stateful(self) -> Iterator[tuple[str, Any]]:
+        if hasattr(self.objective, "state_dict"):
+            yield "objective", self.objective
+        if self.monitor is not None:
+            yield "monitor", self.monitor
+
+
+def _optimiser_state(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """The state of each parameter, by its number: for Adam the step count and two moments."""
+    state: dict[int, dict[str, Any]] = optimiser.state_dict()["state"]
+    return {
+        f"{i}.{name}": torch.as_tensor(value)
+        for i, values in state.items()
+        for name, value in values.items()
+        if value is not None
+    }
+
+
+def _load_optimiser_state(optimiser: torch.optim.Optimizer, saved: Mapping[str, Tensor]) -> None:
+    """The same, each tensor in the memory layout of its parameter."""
+    parameters = [parameter for group in optimiser.param_groups for parameter in group["params"]]
+    for i, parameter in enumerate(parameters):
+        values = without_prefix(str(i), saved)
+        if values:
+            optimiser.state[parameter] = {
+                name: value if value.ndim == 0 else torch.empty_like(parameter).copy_(value)
+                for name, value in values.items()
+            }
 
 
 class Checkpoints:
@@ -158,18 +131,18 @@ class Checkpoints:
         """Whether it is time for one within an epoch. Several processes differ there, and wait for the epoch's end."""
         return dist.world_size() == 1 and time.monotonic() - self._saved_at >= 60 * self.minutes
 
-    def save(self, stage: int, training: Training) -> None:
+    def save(self, stage: int, training: TrainingState) -> None:
         """Keep the place where the stage stands, and drop all but the last two."""
         if self._write(f"{stage}-{training.epoch:05}-{training.step:06}", training.snapshot()):
             for path in self._places()[:-KEPT]:
                 _remove(path)
 
-    def save_end(self, stage: int, network: nn.Module, generator: torch.Generator, note: dict[str, Any]) -> None:
-        """Keep what a finished stage leaves to the next."""
-        tensors = _prefixed("network", network.state_dict()) | random_state(generator, _device(network))
-        self._write(f"{stage}-end", Snapshot({"note": note}, tensors))
+    def save_end(self, stage: int, network: nn.Module, context: Any, note: dict[str, Any]) -> None:
+        """Save what a finished stage passes on to the next. `context` is the TrainingContext."""
+        tensors = with_prefix("network", network.state_dict()) | random_state(context.generator, device_of(network))
+        self._write(f"{stage}-end", ({"note": note}, tensors))
 
-    def restore(self, stage: int, training: Training) -> bool:
+    def restore(self, stage: int, training: TrainingState) -> bool:
         """Take `training` to the newest whole place of its stage; False if there is none."""
         for path in reversed(self._places()):
             if path.name.startswith(f"{stage}-") and (snapshot := self._read(path)):
@@ -187,9 +160,10 @@ class Checkpoints:
         if snapshot is None:
             return None
         with _fitting(path):
-            network.load_state_dict(snapshot.part("network"))
-            restore_random_state(snapshot, generator, _device(network))
-            note = dict(snapshot.plain["note"])
+            plain, tensors = snapshot
+            network.load_state_dict(without_prefix("network", tensors))
+            restore_random_state(tensors, generator, device_of(network))
+            note = dict(plain["note"])
             return note | {"name": str(note["name"]), "curves": dict(note["curves"])}
 
     def note(self, text: str) -> None:
@@ -220,7 +194,7 @@ class Checkpoints:
             return False
         try:
             self.folder.mkdir(exist_ok=True)
-            write_snapshot(self.folder / name, Snapshot(snapshot.plain | {"notes": self.notes}, snapshot.tensors))
+            model_io.write(self.folder / name, snapshot[0] | {"notes": self.notes}, snapshot[1])
         except OSError as error:
             self.note(f"A checkpoint could not be written ({error.strerror}): the run goes on with the last good one.")
             return False
@@ -229,13 +203,13 @@ class Checkpoints:
     def _read(self, path: Path) -> Snapshot | None:
         """A snapshot with its notes taken over; None if it is damaged, which is noted."""
         try:
-            snapshot = read_snapshot(path)
+            snapshot = model_io.read(path, WHAT)
         except RunError as error:
             self.note(f"A checkpoint was left out, and the one before it taken: {error}")
             _remove(path)
             return None
-        told = snapshot.plain.get("notes")
-        for note in told if isinstance(told, list) else []:
+        notes = snapshot[0].get("notes")
+        for note in notes if isinstance(notes, list) else []:
             if isinstance(note, str) and note not in self.notes:
                 self.notes.append(note)
         return snapshot
@@ -257,20 +231,12 @@ def random_state(generator: torch.Generator, device: torch.device) -> dict[str, 
     return states | ({"cuda": torch.cuda.get_rng_state(device)} if device.type == "cuda" else {})
 
 
-def restore_random_state(snapshot: Snapshot, generator: torch.Generator, device: torch.device) -> None:
+def restore_random_state(tensors: Mapping[str, Tensor], generator: torch.Generator, device: torch.device) -> None:
     """Draw from here on what would have been drawn."""
-    generator.set_state(snapshot.tensors["generator"])
-    torch.set_rng_state(snapshot.tensors["torch"])
-    if device.type == "cuda" and "cuda" in snapshot.tensors:
-        torch.cuda.set_rng_state(snapshot.tensors["cuda"], device)
-
-
-def _prefixed(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    return {f"{prefix}.{name}": t for name, t in tensors.items()}
-
-
-def _device(network: nn.Module) -> torch.device:
-    return next((t.device for t in network.state_dict().values()), torch.device("cpu"))
+    generator.set_state(tensors["generator"])
+    torch.set_rng_state(tensors["torch"])
+    if device.type == "cuda" and "cuda" in tensors:
+        torch.cuda.set_rng_state(tensors["cuda"], device)
 
 
 def _remove(path: Path) -> None:

@@ -1,45 +1,36 @@
-"""The only training loop, and its counterpart without gradient.
+"""The only training loop.
 
-`train` runs one stage: shuffle, two views of each batch, one step down the objective, and once an epoch a look at the
-clean data. Everything random comes from one generator on the CPU, so the same seed gives the same network bit for bit.
-Under several processes each takes its share of every batch and the objective gathers what it needs (dist.py).
-True labels never come here.
+`train` runs one stage: shuffle, make two views of each batch, take one step of the objective, and once per epoch
+evaluate the un-augmented samples. All random numbers come from one generator on the CPU, so the same seed gives the
+same network bit for bit. With several processes, each one trains on its part of every batch, and the objective gathers
+what it needs (dist.py). True labels never come here.
 """
 
-import copy
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
 from c3clust import augment, dist
-from c3clust.data.io.batches import batches
-from c3clust.data.samples import ArrayLike
 from c3clust.errors import TrainingError
 from c3clust.ops import entropy
 from c3clust.progress import bar
-from c3clust.training.checkpoint import Checkpoints, Training
-from c3clust.training.objective import Monitor
+from c3clust.training.batch import Batch, channels_last, local_part, tensors
+from c3clust.training.checkpoint import TrainingState
+from c3clust.training.embed import device_of, embed
+from c3clust.training.objective import Monitor, Objective
 
-__all__ = ["Objective", "Stage", "auto_epochs", "embed", "encode_views", "train"]
+if TYPE_CHECKING:
+    from c3clust.training.context import TrainingContext
+
+__all__ = ["Stage", "auto_epochs", "train"]
 
 Curves = dict[str, list[Any]]
-PIXELS = 2**21  # of a batch without gradient: 512 images up to 64 px, 41 at 224 px
-
-
-class Objective(Protocol):
-    """What one step minimises: "loss" is differentiated, further keys are only logged.
-
-    An objective with memory may add `refresh(network, x)`, called before each epoch. What it remembers of earlier steps
-    goes into checkpoints by `memory()`, tensors by name, and comes back by `recall(network, tensors)`.
-    """
-
-    def __call__(self, network: Any, x_a: Tensor, x_b: Tensor) -> dict[str, Tensor]: ...
+Optimisers = dict[str, torch.optim.Optimizer]
 
 
 @dataclass(frozen=True)
@@ -53,12 +44,12 @@ class Stage:
     schedule: str = "constant"
 
     def learning_rate(self, done: float) -> float:
-        """The rate when the share `done` of the stage lies behind."""
+        """The learning rate after the share `done` of the stage."""
         return self.lr * 0.5 * (1 + math.cos(math.pi * done)) if self.schedule == "cosine" else self.lr
 
 
 def auto_epochs(n: int, batch_size: int, steps: int, low: int, high: int) -> int:
-    """Epochs that come to about `steps` steps, within [low, high]: small sets need more passes than large ones."""
+    """Epochs that come to about `steps` steps, within [low, high]: small datasets need more passes than large ones."""
     return min(max(math.ceil(steps / max(n // batch_size, 1)), low), high)
 
 
@@ -66,50 +57,41 @@ def train(
     stage: Stage,
     network: nn.Module,
     objective: Objective,
-    x: ArrayLike,
-    policy: augment.Policy,
-    size: tuple[int, ...],
-    generator: torch.Generator,
-    verbose: bool = False,
-    checkpoints: Checkpoints | None = None,
-    number: int = 0,
-    guard: Monitor | None = None,
+    context: "TrainingContext",
+    monitor: Monitor | None = None,
 ) -> Curves:
-    """Train `network` in place for one stage, the run's `number`th, and return its curves, one entry an epoch.
+    """Train `network` in place for one stage and return its curves, one entry per epoch.
 
-    Where x has stored views (x.views), pairs are drawn from these. With checkpoints, it goes on where the newest one
-    stands. A guard may end it early and take the network back.
+    Where context.x has stored views (x.views), pairs are drawn from these. With checkpoints, training continues from
+    the newest one. A monitor may end it early and restore an earlier network.
     """
-    device = next(network.parameters()).device
-    optimiser = torch.optim.Adam(_groups(network), lr=stage.lr, fused=device.type in ("cpu", "cuda"))
-    batch, seen = min(stage.batch_size, len(x)), getattr(x, "views", x)
+    x, size, generator = context.x, context.size, context.generator
+    checkpoints, number = context.checkpoints, len(context.stages)
+    device = device_of(network)
+    batch = min(stage.batch_size, len(x))
     steps = len(x) // batch  # the last short batch is dropped
-    now = Training(network, optimiser, objective, generator, guard)
+    optimisers = _optimisers(objective, network, stage.lr)
+    now = TrainingState(network, optimisers, objective, generator, x, size, monitor)
     if checkpoints is None or not checkpoints.restore(number, now):
-        now.labels, m, _ = _look(network, x, size)
-        if guard is not None:
-            guard.begin(network, now.labels, m, 2 * batch)
-    with bar(stage.name, stage.epochs, steps, verbose, now.epoch) as progress:
+        now.labels, m, _ = _evaluate(network, x, size)
+        if monitor is not None:
+            monitor.begin(network, now.labels, m, 2 * batch)
+    with bar(stage.name, stage.epochs, steps, context.verbose, now.epoch) as progress:
         for epoch in range(now.epoch, stage.epochs):
             started = time.perf_counter() - now.seconds
             if now.step == 0:
                 if hasattr(objective, "refresh"):
-                    objective.refresh(network, x)
+                    objective.refresh(network, context)
                 now.order = torch.randperm(len(x), generator=generator)[: steps * batch].view(steps, batch)
                 now.sums = {}
             network.train()
-            shares = _shares(now.order.numpy())
-            for step, x_batch in enumerate(_tensors(seen, shares[now.step :], device), now.step):
+            first = now.step
+            index = local_part(now.order.numpy())[first:]
+            for step, raw in enumerate(tensors(getattr(x, "views", x), index, device), first):
                 lr = stage.learning_rate((epoch * steps + step) / (stage.epochs * steps))
-                for group in optimiser.param_groups:
-                    group["lr"] = lr * group["rate"]
-                x_a, x_b = augment.views(policy, x_batch, size, generator)
-                terms = objective(network, _layout(x_a), _layout(x_b))
-                optimiser.zero_grad(set_to_none=True)
-                terms["loss"].backward()
-                dist.sum_gradients(network.parameters())
-                optimiser.step()
-                for name, value in terms.items():
+                _set_learning_rate(optimisers, lr)
+                views = _views(objective, context, raw, torch.from_numpy(index[step - first]))
+                for name, value in _step(objective, network, views, optimisers):
                     now.sums[name] = now.sums.get(name, 0) + value.detach()
                 progress.step(batch)
                 if checkpoints is not None and checkpoints.due() and step + 1 < steps:
@@ -121,68 +103,76 @@ def train(
             now.curves["learning_rate"].append(lr)
             now.labels = _log_assignment(now.curves, network, x, size, now.labels)
             now.curves["seconds"].append(time.perf_counter() - started)
-            if guard is not None and guard.stops(network, now.curves, epoch + 1):
+            if monitor is not None and monitor.stops(network, now.curves, epoch + 1):
                 break
             _check_finite(stage, now.curves, epoch)
             progress.epoch(now.curves["loss"][-1])
             now.epoch, now.step, now.seconds = epoch + 1, 0, 0.0
             if checkpoints is not None and now.epoch < stage.epochs:
                 checkpoints.save(number, now)
-    if guard is not None:
-        guard.settle(network)
+    if monitor is not None:
+        monitor.restore(network)
     return _finite(now.curves)
 
 
-def embed(
-    network: nn.Module,
-    x: ArrayLike,
-    size: tuple[int, ...],
-    read: Callable[[Tensor], tuple[Tensor, Tensor]] | None = None,
-    batch: int = 512,
-) -> Iterator[tuple[Tensor, Tensor]]:
-    """(z, c) of the un-augmented samples, batch by batch on the CPU: no gradient, memory bounded by the batch.
+def _optimisers(objective: Any, network: nn.Module, lr: float) -> Optimisers:
+    """The objective's own optimisers, or one Adam for all parameters.
 
-    `read` takes other pairs from the network than its forward pass gives.
+    Parameters below a module with a `rate` learn at that share of the learning rate.
     """
-    device = next((t.device for t in network.state_dict().values()), torch.device("cpu"))
-    was_training = network.training
-    network.eval()
-    if len(size) == 2:
-        batch = min(batch, max(16, PIXELS // (size[0] * size[1])))
-    with torch.no_grad():
-        index = [np.arange(i, min(i + batch, len(x))) for i in range(0, len(x), batch)]
-        for x_batch in _tensors(x, index, device):
-            z, c = (read or network)(_layout(augment.prepare(_layout(x_batch), size)))  # bytes are turned faster
-            yield z.cpu(), c.cpu()
-    network.train(was_training)
+    if hasattr(objective, "optimisers"):
+        optimisers: Optimisers = objective.optimisers(network, lr)
+    else:
+        slow = {id(p): float(m.rate) for m in network.modules() if hasattr(m, "rate") for p in m.parameters()}  # type: ignore[arg-type]
+        groups: dict[float, list[nn.Parameter]] = {}
+        for parameter in network.parameters():
+            groups.setdefault(slow.get(id(parameter), 1.0), []).append(parameter)
+        fused = device_of(network).type in ("cpu", "cuda")
+        parts = [{"params": parameters, "rate": rate} for rate, parameters in groups.items()]
+        optimisers = {"loss": torch.optim.Adam(parts, lr=lr, fused=fused)}
+    for optimiser in optimisers.values():
+        for group in optimiser.param_groups:
+            group.setdefault("rate", group["lr"] / lr if lr else 1.0)
+    return optimisers
 
 
-@torch.no_grad()
-def encode_views(
-    network: Any, x: ArrayLike, policy: augment.Policy, size: tuple[int, ...], batch: int, most: int, seed: int
-) -> tuple[Tensor, Tensor]:
-    """Features h_a, h_b [n, F] of two views of at most `most` samples, as a training step would see them.
-
-    In training mode, in whole batches; the running statistics of `network` stay as they are.
-    """
-    network, device = copy.deepcopy(network).train(), next(network.parameters()).device
-    generator = torch.Generator().manual_seed(seed)
-    batch = min(batch, len(x))
-    order = torch.randperm(len(x), generator=generator)[: max(min(most, len(x)) // batch, 1) * batch]
-    pairs = []
-    for x_batch in _tensors(getattr(x, "views", x), list(order.view(-1, batch).numpy()), device):
-        x_a, x_b = augment.views(policy, x_batch, size, generator)
-        pairs.append((network.encode(_layout(x_a)), network.encode(_layout(x_b))))
-    return torch.cat([h_a for h_a, _ in pairs]), torch.cat([h_b for _, h_b in pairs])
+def _set_learning_rate(optimisers: Optimisers, lr: float) -> None:
+    for optimiser in optimisers.values():
+        for group in optimiser.param_groups:
+            group["lr"] = lr * group["rate"]
 
 
-def _groups(network: nn.Module) -> list[dict[str, Any]]:
-    """All parameters; those below a module with a `rate` learn at that share of the learning rate."""
-    slow: dict[int, Any] = {id(p): m.rate for m in network.modules() if hasattr(m, "rate") for p in m.parameters()}
-    groups: dict[float, list[nn.Parameter]] = {}
-    for parameter in network.parameters():
-        groups.setdefault(float(slow.get(id(parameter), 1.0)), []).append(parameter)
-    return [{"params": parameters, "rate": rate} for rate, parameters in groups.items()]
+def _views(objective: Any, context: Any, raw: Tensor, index: Tensor) -> Batch:
+    """Two views of each sample; or one, and one of its partner where the objective chooses partners."""
+    if hasattr(objective, "partners"):
+        partners = objective.partners(index, context.generator).numpy()
+        others = next(tensors(getattr(context.x, "views", context.x), [partners], raw.device))
+        x_a, x_b = (augment.view(context.policy, each, context.size, context.generator) for each in (raw, others))
+    else:
+        x_a, x_b = augment.views(context.policy, raw, context.size, context.generator)
+    return Batch(channels_last(x_a), channels_last(x_b), index.to(raw.device), raw, context.size)
+
+
+def _step(objective: Any, network: nn.Module, batch: Batch, optimisers: Optimisers) -> Iterator[tuple[str, Tensor]]:
+    """One step of each optimiser; the values to log."""
+    if not hasattr(objective, "losses"):
+        terms = objective(network, batch)
+        _descend(terms["loss"], network, optimisers["loss"])
+        yield from terms.items()
+        return
+    total = torch.zeros((), device=batch.x_a.device)
+    for name, loss in objective.losses(network, batch):
+        _descend(loss, network, optimisers[name])
+        total = total + loss.detach()
+        yield f"{name}_loss", loss
+    yield "loss", total
+
+
+def _descend(loss: Tensor, network: nn.Module, optimiser: torch.optim.Optimizer) -> None:
+    optimiser.zero_grad(set_to_none=True)
+    loss.backward()
+    dist.sum_gradients(network.parameters())
+    optimiser.step()
 
 
 def _finite(curves: Curves) -> Curves:
@@ -201,16 +191,16 @@ def _check_finite(stage: Stage, curves: Curves, epoch: int) -> None:
         )
 
 
-def _log_assignment(curves: Curves, network: nn.Module, x: ArrayLike, size: tuple[int, ...], before: Tensor) -> Tensor:
-    """Look at the clean data once an epoch: sizes, entropy, and the share of labels changed since the last look."""
-    labels, m, uncertainty = _look(network, x, size)
+def _log_assignment(curves: Curves, network: nn.Module, x: Any, size: tuple[int, ...], before: Tensor) -> Tensor:
+    """Evaluate the un-augmented samples: sizes, entropy, and the share of labels that changed in this epoch."""
+    labels, m, uncertainty = _evaluate(network, x, size)
     curves["cluster_sizes"].append(torch.bincount(labels, minlength=m).tolist())
     curves["assignment_entropy"].append(uncertainty)
     curves["labels_changed"].append((labels != before).double().mean().item())
     return labels
 
 
-def _look(network: nn.Module, x: ArrayLike, size: tuple[int, ...]) -> tuple[Tensor, int, float]:
+def _evaluate(network: nn.Module, x: Any, size: tuple[int, ...]) -> tuple[Tensor, int, float]:
     """Labels, number of clusters, and mean entropy of the assignments."""
     labels, total, m = [], 0.0, 0
     for _, c in embed(network, x, size):
@@ -218,20 +208,3 @@ def _look(network: nn.Module, x: ArrayLike, size: tuple[int, ...]) -> tuple[Tens
         total += entropy(c.double()).sum().item()
         m = c.shape[1]
     return torch.cat(labels), m, total / len(x)
-
-
-def _shares(order: np.ndarray) -> list[np.ndarray]:
-    """This process's part of every batch; all parts are equally long."""
-    world, rank = dist.world_size(), dist.rank()
-    each = order.shape[1] // world
-    return list(order[:, rank * each : (rank + 1) * each])
-
-
-def _tensors(x: ArrayLike, index: list[np.ndarray], device: torch.device) -> Iterator[Tensor]:
-    for x_batch in batches(x, index):
-        yield torch.from_numpy(x_batch).to(device, non_blocking=True)
-
-
-def _layout(x: Tensor) -> Tensor:
-    """Samples channels-last, which convolutions prefer."""
-    return x.contiguous(memory_format=torch.channels_last) if x.ndim == 4 else x

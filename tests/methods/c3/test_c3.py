@@ -11,6 +11,7 @@ from c3clust import C3, CC
 from c3clust.methods.c3 import C3Objective, c3_loss, pair_weights, positives_per_view
 from c3clust.methods.cc import cluster_loss
 from c3clust.networks import ClusterNet
+from c3clust.training import Batch
 
 
 def unit(n, d, seed=0, dtype=torch.float64):
@@ -149,13 +150,13 @@ def gradients(network, loss):
 
 
 def test_a_frozen_head_gets_no_gradient(network):
-    grads = gradients(network, C3Objective(0.6, 0.1, 1.0, "frozen")(network, *views())["loss"])
+    grads = gradients(network, C3Objective(0.6, 0.1, 1.0, "frozen")(network, Batch(*views()))["loss"])
     assert all((grads[name] is None) == name.startswith("g_c") for name in grads)
 
 
 def test_a_following_head_leaves_f_and_g_i_exactly_the_c3_loss(network):
-    frozen = gradients(network, C3Objective(0.6, 0.1, 1.0, "frozen")(network, *views())["loss"])
-    follow = gradients(network, C3Objective(0.6, 0.1, 1.0, "follow")(network, *views())["loss"])
+    frozen = gradients(network, C3Objective(0.6, 0.1, 1.0, "frozen")(network, Batch(*views()))["loss"])
+    follow = gradients(network, C3Objective(0.6, 0.1, 1.0, "follow")(network, Batch(*views()))["loss"])
     x_a, x_b = views()
     with torch.no_grad():
         h_a, h_b = network.encode(x_a), network.encode(x_b)
@@ -257,7 +258,7 @@ def test_a_head_keeps_its_clusters_where_those_of_z_have_become_uneven(monkeypat
     uneven[:8], uneven[8:16] = 1, 2
     found = iter([even, uneven])
     h = torch.zeros(120, cc.network_.g_c[0].in_features)
-    monkeypatch.setattr("c3clust.methods.c3.estimator.clusters_in_z", lambda network, bench: (h, next(found)))
+    monkeypatch.setattr("c3clust.methods.c3.estimator.cluster_projections", lambda network, context: (h, next(found)))
     kept = C3(3, start=cc, epochs=1, settle=1, zeta=0.8, random_state=0).fit(x)
-    assert "left as it is" in kept.notes_[0]
+    assert "left unchanged" in kept.notes_[0]
     assert np.bincount(kept.labels_, minlength=3).min() > 30

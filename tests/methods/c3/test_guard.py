@@ -9,7 +9,7 @@ import torch
 from c3clust import C3, CC, acc, data
 from c3clust.methods.c3.guard import Guard, effective_clusters, expected_positives
 from c3clust.report.findings import Facts, findings
-from c3clust.runs import run as runs
+from c3clust.runs import Run
 
 
 def epoch(positives=25.0, sizes=(50, 50), changed=0.01, loss=-1.0, uncertainty=0.1):
@@ -71,7 +71,7 @@ def test_what_stops_a_stage(watch, network, what, why):
         network.weight.add_(1)
     curves = epoch(**({"sizes": EVEN, "positives": 11.0} | what))
     assert watch.stops(network, curves, 2)
-    watch.settle(network)
+    watch.restore(network)
     assert all(torch.equal(before[name], t) for name, t in network.state_dict().items())
     told = watch.report(curves, "c3")
     assert told["returned"] == 1
@@ -84,7 +84,7 @@ def test_weights_that_are_not_finite_stop_a_stage(watch, network):
     with torch.no_grad():
         network.bias[0] = torch.nan
     assert watch.stops(network, epoch(sizes=EVEN, positives=11.0), 1)
-    watch.settle(network)
+    watch.restore(network)
     assert network.bias.isfinite().all()
 
 
@@ -99,7 +99,7 @@ def test_what_is_only_told(watch, network):
 
 def test_a_guard_comes_back_from_a_checkpoint(watch):
     other = Guard()
-    other.recall(watch.memory())
+    other.load_state_dict(watch.state_dict())
     assert (other.sizes, other.views, other.epoch) == (watch.sizes, watch.views, watch.epoch)
     assert all(torch.equal(a, other.healthy[name]) for name, a in watch.healthy.items())
 
@@ -112,7 +112,9 @@ def x():
 def test_a_run_that_diverges_gives_back_its_start(x, tmp_path):
     images = data.load(x)
     params = {"n_clusters": 3, "cc_epochs": 2, "epochs": 2, "batch_size": 16, "zeta": 0.8, "lr": 1e30}
-    fitted, record = runs.fit(images, tmp_path / "run", "c3", params)
+    run = Run(tmp_path / "run")
+    fitted = C3(**params, random_state=0).fit(images, run_dir=run)
+    record = run.record
     assert record.stages[-1]["guard"]["decision"]["returned"] == 0
     assert record.notes[0].startswith("The guard stopped stage c3 after epoch 1")
     np.testing.assert_array_equal(fitted.labels_, fitted.start_labels_)

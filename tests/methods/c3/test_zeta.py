@@ -8,11 +8,11 @@ import torch
 from sklearn.datasets import load_digits
 from torch.nn import functional as F
 
-from c3clust import C3, CC
+from c3clust import C3, CC, augment
 from c3clust.errors import InputError
 from c3clust.methods.c3 import c3_loss, positives_per_view, zeta
 from c3clust.networks.heads import head
-from c3clust.training.loop import encode_views
+from c3clust.training import encode_views
 
 
 def loss(z_a, z_b, threshold):
@@ -101,11 +101,9 @@ def test_the_account_is_kept(x, n):
 
 
 def test_views_are_encoded_without_a_trace(x):
-    cc = CC(4, epochs=1, random_state=0)
-    bench = cc.prepare(x[:100])
-    network = cc._fit(bench)
+    network, x = CC(4, epochs=1, random_state=0).fit(x[:100]).network_, x[:100, None].astype(np.float32)
     before = {name: t.clone() for name, t in network.state_dict().items()}
-    h_a, h_b = encode_views(network, bench.x, bench.policy, bench.size, batch=32, most=70, seed=0)
+    h_a, h_b = encode_views(network, x, augment.policy("digit"), x.shape[-2:], batch=32, most=70, seed=0)
     assert h_a.shape == h_b.shape == (64, 256)
     assert not torch.equal(h_a, h_b)
     assert all(torch.equal(t, before[name]) for name, t in network.state_dict().items())

@@ -14,9 +14,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from c3clust.model_io import with_prefix, without_prefix
+
 __all__ = ["OVERFULL", "Guard", "effective_clusters", "expected_positives"]
 
-CROWDED = 1.5  # times the expected positives: clusters flow together
+MERGING = 1.5  # times the expected positives: clusters flow together
 OVERFULL = 1.15  # times the expected positives: up to here a network is worth going back to
 FALLEN = 0.75  # of the effective clusters at the start: clusters die
 LEAP = 0.5  # of all labels in one epoch: what was learned before is lost
@@ -55,9 +57,9 @@ class Guard:
     epoch: int = 0  # whose network is kept
     decision: dict[str, Any] | None = None
 
-    def begin(self, network: nn.Module, labels: Tensor, m: int, views: int) -> None:
+    def begin(self, network: nn.Module, labels: Tensor, n_clusters: int, views: int) -> None:
         """Keep epoch 0."""
-        self.sizes, self.views = torch.bincount(labels, minlength=m).tolist(), views
+        self.sizes, self.views = torch.bincount(labels, minlength=n_clusters).tolist(), views
         self._keep(network, 0)
 
     def stops(self, network: nn.Module, curves: Mapping[str, list[Any]], epoch: int) -> bool:
@@ -76,7 +78,7 @@ class Guard:
         }
         return True
 
-    def settle(self, network: nn.Module) -> None:
+    def restore(self, network: nn.Module) -> None:
         """Give back the last healthy network, if the guard stopped."""
         if self.decision is not None:
             network.load_state_dict(self.healthy)
@@ -89,16 +91,14 @@ class Guard:
         limits["least_clusters"] = FALLEN * effective_clusters(self.sizes)
         return {"returned": self.epoch, "decision": self.decision, "limits": limits, "told": told}
 
-    def memory(self) -> dict[str, Tensor]:
-        """For a checkpoint."""
+    def state_dict(self) -> dict[str, Tensor]:
         plain = {"sizes": torch.tensor(self.sizes), "at": torch.tensor([self.views, self.epoch])}
-        return plain | {f"healthy.{name}": t for name, t in self.healthy.items()}
+        return plain | with_prefix("healthy", self.healthy)
 
-    def recall(self, tensors: Mapping[str, Tensor]) -> None:
-        """What `memory` gave."""
-        self.sizes = [int(size) for size in tensors["sizes"]]
-        self.views, self.epoch = (int(value) for value in tensors["at"])
-        self.healthy = {name[8:]: t for name, t in tensors.items() if name.startswith("healthy.")}
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
+        self.sizes = [int(size) for size in state["sizes"]]
+        self.views, self.epoch = (int(value) for value in state["at"])
+        self.healthy = without_prefix("healthy", state)
 
     def _keep(self, network: nn.Module, epoch: int) -> None:
         self.healthy = {name: t.detach().clone() for name, t in network.state_dict().items()}
@@ -145,7 +145,7 @@ class Guard:
 
 def _most(expected: float, views: int) -> float:
     """The most positives that pass; half the way to all views, where that is less."""
-    return min(CROWDED * expected, (views + expected) / 2)
+    return min(MERGING * expected, (views + expected) / 2)
 
 
 def _not_finite(network: nn.Module, curves: Mapping[str, list[Any]]) -> tuple[str, Figures] | None:

@@ -34,7 +34,7 @@ FULL = 0.9  # times the expectation: clusters are filled; from guard.OVERFULL on
 SAMPLES = 4096  # whose views are probed with
 STEPS, LAST = 100, 20  # of a probe, and those at its end that are averaged
 RATE = 1e-3
-CROWDED = 2.0  # times the expectation: a probe need not go on
+PROBE_LIMIT = 2.0  # times the expectation: a probe need not go on
 
 Loss = Callable[[Tensor, Tensor, float], tuple[Tensor, Tensor]]  # z_a, z_b, zeta -> loss, positives per view
 
@@ -50,7 +50,7 @@ def choose_zeta(
     sizes = np.bincount(labels, minlength=n_clusters).tolist()
     expected = expected_positives(sizes, 2 * batch)
     zeta, probes = search(
-        lambda zeta: settled_positives(g_i, h, zeta, batch, loss, seed, CROWDED * expected) / expected, CANDIDATES
+        lambda zeta: settled_positives(g_i, h, zeta, batch, loss, seed, PROBE_LIMIT * expected) / expected, CANDIDATES
     )
     account = {
         "chosen": zeta,

@@ -1,0 +1,276 @@
+"""The parameters that methods share, as dataclasses: a method inherits those that it has, with their documentation.
+
+The docstring of each class below documents its parameters without their defaults. `Clusterer` adds the entries that a
+method inherits to the method's own docstring, with the method's own default values.
+"""
+
+import re
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
+
+from torch import nn
+
+from c3clust import checks
+from c3clust.errors import InputError
+from c3clust.estimator import Estimator, TrainingOptions
+from c3clust.preprocess import SCALES, InputOptions
+from c3clust.training import TrainingContext, auto_epochs
+
+__all__ = [
+    "AutoencoderFields",
+    "Clusterer",
+    "EncoderFields",
+    "NetworkFields",
+    "PretrainFields",
+    "TrainingFields",
+    "parameters",
+]
+
+parameters = dataclass(eq=False, repr=False, kw_only=True)
+"""The decorator of a class of parameters. Comparison and repr stay those of scikit-learn's BaseEstimator."""
+
+
+@dataclass(eq=False, repr=False)
+class Clusterer(Estimator):
+    """The parameters of every method.
+
+    Parameters
+    ----------
+    n_clusters : int
+        M, the number of clusters.
+    encoder : str, torch.nn.Module or None
+        A pretrained encoder, whose features replace the samples: "efficientnet-lite0", "hf:NAME_OR_FOLDER",
+        "timm:NAME", the folder of a run, or a module. None and "none" use the samples as they are, "auto" uses
+        "efficientnet-lite0" for photographs of 64 px and more where it is installed. Texts and tables always have an
+        encoder.
+    image_size : int or None
+        Side in pixels at which images are trained and predicted; None keeps their own.
+    random_state : int, RandomState or None
+    """
+
+    standardises: ClassVar[bool] = True  # scale feature vectors to mean 0 and standard deviation 1
+
+    n_clusters: int = 10
+    _: KW_ONLY
+    encoder: Any = None
+    image_size: int | None = None
+    random_state: Any = None
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.__doc__ = _with_inherited_parameters(cls)
+
+    def _input_options(self) -> InputOptions:
+        return InputOptions(self.encoder, self.image_size, standardise=self.standardises)
+
+
+@parameters
+class TrainingFields:
+    """The parameters of a method that trains a network.
+
+    Parameters
+    ----------
+    epochs : int or "auto"
+        Passes over the data; "auto" computes them from the number of samples.
+    batch_size : int
+    lr : float
+        Learning rate of Adam.
+    schedule : {"cosine", "constant"}
+        Learning rate over the stage.
+    device : str
+        "auto" uses CUDA or MPS where there is one, else the CPU.
+    verbose : bool
+        Show a progress bar.
+    """
+
+    epochs: int | str = "auto"
+    batch_size: int = 256
+    lr: float = 1e-3
+    schedule: str = "cosine"
+    device: str = "auto"
+    verbose: bool = False
+
+    def _training_options(self) -> TrainingOptions:
+        return TrainingOptions(device=self.device, verbose=self.verbose)
+
+    def _check_stage(self) -> None:
+        checks.stage(self.epochs, self.batch_size, self.lr, self.schedule)
+
+    def _epochs(self, context: TrainingContext, steps: int, low: int, high: int) -> int:
+        """The epochs of the stage; "auto" comes to about `steps` steps, within [low, high]."""
+        if isinstance(self.epochs, int):
+            return self.epochs
+        return auto_epochs(len(context.x), self.batch_size, steps, low, high)
+
+
+@parameters
+class AutoencoderFields:
+    """The parameters of an autoencoder whose codes are clustered by k-means.
+
+    Parameters
+    ----------
+    hidden : tuple of int
+        Widths of the encoder's hidden layers; the decoder has them in reverse.
+    code_dim : int
+        D, the width of z.
+    n_init : int
+        Number of k-means starts, of which the best is kept.
+    """
+
+    hidden: Any = (500, 500, 2000)
+    code_dim: int = 10
+    n_init: int = 20
+
+    def _check_autoencoder(self) -> None:
+        if not isinstance(self.hidden, list | tuple):
+            raise InputError(f"hidden={self.hidden!r} is not a list of widths. A usual value is (500, 500, 2000).")
+        for width in self.hidden:
+            checks.whole("hidden", width, why="each entry is the width of a layer. A usual value is (500, 500, 2000).")
+        checks.whole("code_dim", self.code_dim, why="it is the width of z. A usual value is 10.")
+        checks.whole("n_init", self.n_init, why="it counts starts of k-means. A usual value is 20.")
+
+
+@parameters
+class PretrainFields(AutoencoderFields):
+    """The parameters of a method that starts from a denoising autoencoder.
+
+    Parameters
+    ----------
+    noise : float
+        Share of the entries that are set to 0 while the autoencoder is trained.
+    pretrain_epochs, pretrain_batch_size, pretrain_lr, pretrain_schedule
+        `epochs`, `batch_size`, `lr` and `schedule` of stage 1, the autoencoder: see :class:`DAE`.
+    """
+
+    noise: float = 0.2
+    pretrain_epochs: int | str = "auto"
+    pretrain_batch_size: int = 256
+    pretrain_lr: float = 1e-3
+    pretrain_schedule: str = "cosine"
+
+
+@parameters
+class NetworkFields(TrainingFields):
+    """The parameters of a method that trains an encoder network on pairs of views.
+
+    Parameters
+    ----------
+    backbone : str or torch.nn.Module
+        The encoder f: "convnet" (up to 32 px), "resnet18", "resnet34", "resnet50", "mlp" (vectors), or a module.
+    stem : {"auto", "imagenet", "small"}
+        First layers of a ResNet; "auto" uses the 3x3 stem up to 48 px.
+    augment : str, dict or callable
+        How views are made: "photo", "digit", "vector", "none", or {"policy": "photo", "jitter": 1.0, ...}.
+    projection_dim : int
+        D, the width of z.
+    """
+
+    backbone: str | nn.Module = "auto"
+    stem: str = "auto"
+    augment: Any = "auto"
+    projection_dim: int = 128
+
+    def _training_options(self) -> TrainingOptions:
+        return TrainingOptions(self.augment, self.device, verbose=self.verbose)
+
+    def _input_options(self) -> InputOptions:
+        return InputOptions(self.encoder, self.image_size, views=VIEWS)  # type: ignore[attr-defined]
+
+
+VIEWS = 4  # of each sample, stored as features, for methods without a parameter `views`
+
+
+@parameters
+class EncoderFields(NetworkFields):
+    """The parameters of CC and C3 that concern features and their views.
+
+    Parameters
+    ----------
+    encoder : str, torch.nn.Module or None
+        A pretrained encoder, whose features f is given: "efficientnet-lite0", "hf:NAME_OR_FOLDER", "timm:NAME", the
+        folder of a run, or a module. "auto" uses the first for photographs of 64 px and more where it is installed,
+        unless a backbone is chosen; "none" uses none.
+    scale : {"auto", "standard", "l2", "none"}
+        How feature vectors are scaled: each feature to mean 0 and standard deviation 1 ("auto", "standard"), each
+        vector to unit length ("l2"), or not at all.
+    views : int
+        Random views of a sample of which features are computed and from which pairs are drawn; with 0, pairs are made
+        from the features by noise and by leaving some out.
+    finetune : bool
+        Train the encoder too, as f, at a tenth of the learning rate, instead of using its features as they are.
+    tau_i, tau_c : float
+        Temperatures of the instance and the cluster loss.
+    compile : bool
+        Compile the encoder with torch.compile, which takes about half a minute at the start.
+    """
+
+    encoder: Any = "auto"
+    scale: str = "auto"
+    views: int = 4
+    finetune: bool = False
+    tau_i: float = 0.5
+    tau_c: float = 1.0
+    compile: bool = False
+
+    def _input_options(self) -> InputOptions:
+        encoder = None if self.encoder == "auto" and self.backbone != "auto" else self.encoder
+        return InputOptions(encoder, self.image_size, self.scale, True, self.views, self.finetune)  # type: ignore[attr-defined]
+
+    def _training_options(self) -> TrainingOptions:
+        return TrainingOptions(self.augment, self.device, self.compile, self.verbose)
+
+    @property
+    def _init_head_from_features(self) -> bool:
+        """Whether the cluster head starts from the clusters of the encoder's features instead of those of z."""
+        encoder = self.preprocessor_.encoder  # type: ignore[attr-defined]
+        return encoder is not None and encoder.leads
+
+    def _check_network(self) -> None:
+        checks.number("tau_i", self.tau_i, 1e-3, why="it divides cosines. A usual value is 0.5.")
+        checks.number("tau_c", self.tau_c, 1e-3, why="it divides cosines. A usual value is 1.0.")
+        checks.whole("projection_dim", self.projection_dim, why="it is the width of z. A usual value is 128.")
+        checks.choice("scale", self.scale, SCALES)
+        checks.whole("views", self.views, 0, why="it counts views of a sample. A usual value is 4.")
+        checks.flag("finetune", self.finetune)
+
+
+# Documentation of inherited parameters.
+
+TITLE = "    Parameters\n    ----------\n"
+ENTRY = re.compile(r"^    (?P<names>\w+(?:, \w+)*)(?: : (?P<kind>.+))?$", re.MULTILINE)
+
+
+def _with_inherited_parameters(cls: type) -> str:
+    """The docstring of `cls` with an entry for each parameter that it inherits and does not document itself."""
+    before, own, after = _sections(cls)
+    entries = dict(_entries(own))
+    documented = {name for names in entries for name in names}
+    for base in cls.__mro__[1:]:
+        for names, (kind, text) in _entries(_sections(base)[1]) if base.__module__ == __name__ else ():
+            if not documented & set(names):
+                documented |= set(names)
+                defaults = " and ".join(dict.fromkeys(repr(getattr(cls, name)) for name in names))
+                entries[names] = (f"{kind}, default={defaults}".removeprefix(", "), text)
+    first = sorted(entries.items(), key=lambda entry: entry[0] != ("n_clusters",))
+    return before + TITLE + "\n".join(f"    {', '.join(names)} : {kind}{text}" for names, (kind, text) in first) + after
+
+
+def _sections(cls: type) -> tuple[str, str, str]:
+    """The docstring before, in and after its section Parameters."""
+    doc = cls.__dict__.get("__doc__") or ""
+    before, title, rest = doc.partition(TITLE)
+    if not title:
+        before, _, rest = doc.partition("\n\n")
+        return f"{before}\n\n", "", f"\n\n{rest}"
+    section, _, after = rest.partition("\n\n")
+    return before, section, f"\n\n{after}"
+
+
+def _entries(section: str) -> list[tuple[tuple[str, ...], tuple[str, str]]]:
+    """(names, (kind, text below)) of each entry of a section Parameters."""
+    found = list(ENTRY.finditer(section))
+    ends = [*(entry.start() for entry in found[1:]), len(section)]
+    return [
+        (tuple(entry["names"].split(", ")), (entry["kind"] or "", section[entry.end() : end].rstrip()))
+        for entry, end in zip(found, ends, strict=False)
+    ]

@@ -1,0 +1,53 @@
+"""Batches: which samples a step sees, and the two views of each that it is given."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from c3clust import augment, dist
+from c3clust.data.io.batches import batches
+from c3clust.data.samples import ArrayLike
+
+__all__ = ["Batch", "channels_last", "local_part", "tensors"]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """N samples of one process: their positions in the dataset and two views of each.
+
+    x_a is a random view of the samples. x_b is a second, independent view of the same samples, or a view of their
+    partners where the objective chooses partners.
+    """
+
+    x_a: Tensor
+    x_b: Tensor
+    index: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.int64))  # [N]
+    raw: Tensor = field(default_factory=lambda: torch.empty(0))  # the samples as they are stored
+    size: tuple[int, ...] = ()
+
+    @cached_property
+    def x(self) -> Tensor:
+        """The samples without augmentation, as evaluation sees them."""
+        raw = self.raw[:, 0] if self.raw.ndim == 3 else self.raw  # of stored views [N, V, F], the sample itself
+        return channels_last(augment.prepare(raw, self.size))
+
+
+def tensors(x: ArrayLike, index: list[np.ndarray], device: torch.device) -> Iterator[Tensor]:
+    """The samples at each of these positions, on the device."""
+    for x_batch in batches(x, index):
+        yield torch.from_numpy(x_batch).to(device, non_blocking=True)
+
+
+def channels_last(x: Tensor) -> Tensor:
+    """Images in the memory layout that convolutions prefer; anything else unchanged."""
+    return x.contiguous(memory_format=torch.channels_last) if x.ndim == 4 else x
+
+
+def local_part(order: np.ndarray) -> list[np.ndarray]:
+    """This process's part of every batch; all parts are equally long."""
+    each = order.shape[1] // dist.world_size()
+    return list(order[:, dist.rank() * each : (dist.rank() + 1) * each])

@@ -1,0 +1,151 @@
+"""TrainingContext: what a method trains with."""
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from c3clust import augment
+from c3clust.data.io.batches import batches
+from c3clust.data.samples import ArrayLike
+from c3clust.errors import InputError
+from c3clust.training.checkpoint import Checkpoints
+from c3clust.training.embed import embed
+from c3clust.training.loop import Stage, train
+from c3clust.training.objective import Monitor, Objective
+
+__all__ = ["TrainingContext", "compiled", "find_device", "placed"]
+
+LARGEST = 1e15  # a value whose square, summed over a million features, is still finite in float32
+log = logging.getLogger(__name__)
+Network = TypeVar("Network", bound=nn.Module)
+
+
+@dataclass
+class TrainingContext:
+    """The samples, how views are made, the randomness and the device; and the stages that have been trained.
+
+    Samples are as the network sees them: features and scaling are already applied. There are no true labels here.
+    """
+
+    x: ArrayLike
+    shape: tuple[int, ...]  # of one sample
+    policy: augment.Policy
+    seed: int
+    device: torch.device
+    verbose: bool = False
+    compile: bool = False
+    checkpoints: Checkpoints | None = None
+    stages: list[dict[str, Any]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # sentences for the owner of the run
+    generator: torch.Generator = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.generator = torch.Generator().manual_seed(self.seed)
+
+    @property
+    def size(self) -> tuple[int, ...]:
+        """(height, width) of pictures, (features,) of vectors."""
+        return self.shape[-2:]
+
+    def build(self, make: Callable[[tuple[int, ...]], Network]) -> Network:
+        """A new network with seeded weights, on the device."""
+        return placed(make(self.shape), self.shape, self.device)
+
+    def train(
+        self, stage: Stage, network: nn.Module, objective: Objective, monitor: Monitor | None = None
+    ) -> dict[str, Any]:
+        """Train one stage and return its entry for the record. A stage that was finished before is read instead."""
+        number, kept = len(self.stages), self.checkpoints
+        note = None if kept is None else kept.restore_end(number, network, self.generator)
+        if note is None:
+            with compiled(network if self.compile else None):
+                curves = train(stage, network, objective, self, monitor)
+            seconds = sum(curves.get("seconds", []))
+            note = {"name": stage.name, "epochs": len(curves.get("loss", [])), "seconds": seconds, "curves": curves}
+            if monitor is not None:
+                note["guard"] = monitor.report(curves, stage.name)
+                for text in note["guard"]["told"]:
+                    log.warning("%s", text)
+            if kept is not None:
+                kept.save_end(number, network, self, note)
+        self.stages.append(note)
+        return note
+
+    def embed(self, network: nn.Module) -> Iterator[tuple[Tensor, Tensor]]:
+        """(z, c) of the un-augmented samples, batch by batch."""
+        return embed(network, self.x, self.size)
+
+    def projections(self, network: nn.Module) -> np.ndarray:
+        """z [n, D] of the un-augmented samples."""
+        return np.concatenate([z.numpy() for z, _ in self.embed(network)])
+
+    def assignments(self, network: nn.Module) -> np.ndarray:
+        """Soft assignments c [n, M] of the un-augmented samples."""
+        return np.concatenate([c.numpy() for _, c in self.embed(network)])
+
+    def features(self, network: Any) -> tuple[Tensor, Tensor]:
+        """z [n, D] and h [n, F] of the un-augmented samples, for networks that encode and project."""
+        rows = list(embed(network, self.x, self.size, lambda x: (network.project(h := network.encode(x)), h)))
+        return torch.cat([z for z, _ in rows]), torch.cat([h for _, h in rows])
+
+    def width(self, network: nn.Module) -> int:
+        """The number of features of z."""
+        return int(next(embed(network, self.x[:1], self.size))[0].shape[1])
+
+    def pixels(self, chosen: np.ndarray | None = None) -> np.ndarray:
+        """The chosen samples (None: all) as the network sees them, one row each: [n, D] float32, all in memory."""
+        chosen = np.arange(len(self.x)) if chosen is None else chosen
+        index = [chosen[i : i + 1024] for i in range(0, len(chosen), 1024)]
+        rows = [augment.prepare(torch.from_numpy(x), self.size).flatten(1) for x in batches(self.x, index)]
+        pixels = torch.cat(rows).numpy()
+        largest = np.abs(pixels).max(initial=0.0)
+        if largest > LARGEST:
+            raise InputError(
+                f"A value of {largest:.1e} is too large for squared distances in float32: scale the features, "
+                f"for example to standard deviation 1, so that none exceeds {LARGEST:.0e}."
+            )
+        return pixels
+
+
+def find_device(device: str) -> torch.device:
+    """ "auto" is CUDA where there is one, else MPS, else the CPU; any other name is used as it is."""
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, TypeError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f'device={device!r} cannot be used here: {reason} Use device="auto" or "cpu".') from None
+    return torch.device(device)
+
+
+def placed(network: Network, shape: tuple[int, ...], device: torch.device) -> Network:
+    """The network on its device, channels last for pictures, which is faster."""
+    network = network.to(device)
+    return network.to(memory_format=torch.channels_last) if len(shape) == 3 else network  # type: ignore[call-overload]
+
+
+@contextmanager
+def compiled(network: Any) -> Iterator[None]:
+    """Run the encoder f of `network` (None: nothing) compiled; the network itself does not change."""
+    if network is None:
+        yield
+        return
+    from torch._dynamo.exc import TorchDynamoException
+
+    try:
+        network.f.compile()
+        yield
+    except TorchDynamoException as error:
+        reason = str(error).strip().splitlines()[0]
+        raise InputError(
+            f"compile=True cannot be used here: {reason} Leave compile out; it changes only speed."
+        ) from None
+    finally:
+        network.f._compiled_call_impl = None

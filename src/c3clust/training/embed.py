@@ -1,0 +1,65 @@
+"""Networks without gradient: (z, c) of the un-augmented samples, and features of two views."""
+
+import copy
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from c3clust import augment
+from c3clust.data.samples import ArrayLike
+from c3clust.training.batch import channels_last, tensors
+
+__all__ = ["device_of", "embed", "encode_views"]
+
+PIXELS = 2**21  # of a batch without gradient: 512 images up to 64 px, 41 at 224 px
+
+
+def embed(
+    network: nn.Module,
+    x: ArrayLike,
+    size: tuple[int, ...],
+    outputs: Callable[[Tensor], tuple[Tensor, Tensor]] | None = None,
+    batch: int = 512,
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """(z, c) of the un-augmented samples, batch by batch on the CPU: no gradient, memory bounded by the batch.
+
+    `outputs` computes another pair than the network's forward pass.
+    """
+    device, was_training = device_of(network), network.training
+    network.eval()
+    if len(size) == 2:
+        batch = min(batch, max(16, PIXELS // (size[0] * size[1])))
+    with torch.no_grad():
+        index = [np.arange(i, min(i + batch, len(x))) for i in range(0, len(x), batch)]
+        for raw in tensors(x, index, device):
+            # Bytes are brought into the layout before they become floats, which is faster.
+            z, c = (outputs or network)(channels_last(augment.prepare(channels_last(raw), size)))
+            yield z.cpu(), c.cpu()
+    network.train(was_training)
+
+
+@torch.no_grad()
+def encode_views(
+    network: Any, x: ArrayLike, policy: augment.Policy, size: tuple[int, ...], batch: int, most: int, seed: int
+) -> tuple[Tensor, Tensor]:
+    """Features h_a, h_b [n, F] of two views of at most `most` samples, as a training step computes them.
+
+    In training mode, in whole batches; the running statistics of `network` do not change.
+    """
+    network, device = copy.deepcopy(network).train(), device_of(network)
+    generator = torch.Generator().manual_seed(seed)
+    batch = min(batch, len(x))
+    order = torch.randperm(len(x), generator=generator)[: max(min(most, len(x)) // batch, 1) * batch]
+    pairs = []
+    for raw in tensors(getattr(x, "views", x), list(order.view(-1, batch).numpy()), device):
+        x_a, x_b = augment.views(policy, raw, size, generator)
+        pairs.append((network.encode(channels_last(x_a)), network.encode(channels_last(x_b))))
+    return torch.cat([h_a for h_a, _ in pairs]), torch.cat([h_b for _, h_b in pairs])
+
+
+def device_of(network: nn.Module) -> torch.device:
+    """Where the network's parameters and buffers are."""
+    return next((t.device for t in network.state_dict().values()), torch.device("cpu"))
