@@ -113,7 +113,8 @@ class Preprocessor:
             return Prepared(self._fit_scaling(dataset, options), policy)
         encoder.to(device)
         note = {**encoder.describe(), "finetuned": self.finetune}
-        notes, features, samples = [], None, dataset
+        notes: list[str] = []
+        features, samples = None, dataset
         if not self.finetune:
             own = encoder.on_features(policy)
             views = options.views if own is None else 0

@@ -10,7 +10,7 @@ paper's method.
 """
 
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import numpy as np
 import torch
@@ -167,8 +167,9 @@ class CC(EncoderFields, Clusterer):
         self._check_stage()
 
     def _build_network(self, shape: tuple[int, ...]) -> ClusterNet:
-        encoder = self.preprocessor_.encoder
-        f, width = backbone(encoder.network if self.finetune and encoder else self.backbone, shape, self.stem)
+        encoder: Any = self.preprocessor_.encoder
+        chosen = encoder.network if self.finetune and encoder is not None else self.backbone
+        f, width = backbone(chosen, shape, self.stem)
         return ClusterNet(f, width, self.projection_dim, self.n_clusters)
 
     def _fit(self, context: TrainingContext) -> ClusterNet:
