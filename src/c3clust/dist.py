@@ -4,7 +4,7 @@ Every process computes the loss of the WHOLE batch from gathered projections, so
 shared (training on local negatives only is known to cost CC about ten points). The gradient of that loss with
 respect to a process's own rows is already complete, so `gather` passes back just that slice, and
 `sum_gradients` adds the processes' parameter gradients: together exactly the gradient of one process on the joined
-batch. One process needs none of it: every function here is then the identity.
+batch. With one process every function here is the identity.
 """
 
 import os
@@ -49,7 +49,7 @@ def world_size() -> int:
 
 
 def wait() -> None:
-    """Go on when all processes have come here."""
+    """Wait until all processes have called this."""
     if world_size() > 1:
         td.barrier()
 

@@ -5,8 +5,8 @@ gives its share of the loss and, dL/ds being known in closed form, of the gradie
 
     L = 1/(2N) Σ_i ℓ_i        G_ij = dℓ_i / ds_ij        dL/dz = (G + Gᵀ) z / (2N)
 
-A block of G serves both terms while it is in the cache, and is forgotten: memory is linear in N. Value and gradient
-equal the plain ones up to rounding. There is no second derivative; asking for it is an error.
+A block of G is used for both terms while it is in the cache, then discarded: memory is linear in N. Value and gradient
+equal the plain ones up to rounding. There is no second derivative; requesting it is an error.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ SAFE_EXPONENT = 60.0  # in float32 a sum of 1e8 terms e^60 is finite and e^-60 i
 
 
 def instance_loss(z_a: Tensor, z_b: Tensor, tau_i: float, block_rows: int | None = None) -> Tensor:
-    """L_ins of PAPER 2, the anchor itself left out. z_a, z_b: [N, D], unit rows, computed in float32 at least."""
+    """The instance loss of CC, the anchor itself left out. z_a, z_b: [N, D], unit rows, computed in float32 at least."""
     z = join_views(z_a, z_b)
     careful = largest_square(z) / tau_i > SAFE_EXPONENT
     return all_pairs_loss(z, 1 / tau_i, _careful_instance_block if careful else _instance_block, block_rows)

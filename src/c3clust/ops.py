@@ -41,7 +41,7 @@ def twin_mask(n: int, device: torch.device | str | None = None) -> Tensor:
 def nt_xent(v_a: Tensor, v_b: Tensor, tau: float) -> Tensor:
     """Contrast each of the 2K rows with all others but itself; its twin is the one positive. Cosine, mean over 2K.
 
-    PAPER 2 uses this form twice: over views (rows of z) and over clusters (columns of c).
+    CC uses this form twice: over views (rows of z) and over clusters (columns of c).
     v_a, v_b: [K, D], any length of rows.
     """
     v = F.normalize(full_precision(torch.cat([v_a, v_b])), dim=1, eps=1e-8)  # [2K, D]

@@ -1,4 +1,4 @@
-"""The progress bar: stage, epoch, loss, images a second, time left. Silent unless asked for and seen by someone."""
+"""The progress bar: stage, epoch, loss, images per second, time left. Only with verbose=True, and on a terminal."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ __all__ = ["Bar", "bar", "counter"]
 
 
 class Bar(Protocol):
-    """What the training loop tells: one call a step, one an epoch."""
+    """What the training loop calls: `step` after each step, `epoch` after each epoch."""
 
     def step(self, images: int) -> None: ...
 
@@ -52,7 +52,7 @@ class _Whole(MofNCompleteColumn):
 def bar(name: str, epochs: int, steps: int, verbose: bool, done: int = 0) -> Iterator[Bar]:
     """A bar for one stage on standard error, shown on a terminal only and by the first process only."""
     console = Console(stderr=True)
-    if not _seen(console, verbose):
+    if not _is_shown(console, verbose):
         yield _Silent()
         return
     columns = (
@@ -65,9 +65,9 @@ def bar(name: str, epochs: int, steps: int, verbose: bool, done: int = 0) -> Ite
 
 @contextmanager
 def counter(name: str, total: int, verbose: bool) -> Iterator[Callable[[int], None]]:
-    """A bar for work that is counted: call what it gives with the number of things done since the last call."""
+    """A bar for work that is counted: call the returned function with the number of items done since the last call."""
     console = Console(stderr=True)
-    if not _seen(console, verbose):
+    if not _is_shown(console, verbose):
         yield lambda done: None
         return
     with Progress(console=console) as progress:
@@ -75,5 +75,5 @@ def counter(name: str, total: int, verbose: bool) -> Iterator[Callable[[int], No
         yield lambda done: progress.advance(task, done)
 
 
-def _seen(console: Console, verbose: bool) -> bool:
+def _is_shown(console: Console, verbose: bool) -> bool:
     return verbose and console.is_terminal and dist.rank() == 0

@@ -18,7 +18,7 @@ from c3clust.training import TrainingContext
 
 __all__ = ["AC"]
 
-ALL_PAIRS = 10_000  # up to so many samples, "auto" compares all pairs: 8 n² / 2 bytes, 400 MB
+ALL_PAIRS = 10_000  # samples; up to here "auto" compares all pairs: 8 n² / 2 bytes, 400 MB
 USUAL_NEIGHBOURS = 20
 
 
@@ -35,7 +35,7 @@ class AC(Clusterer):
     linkage : {"ward", "average", "complete", "single"}, default="ward"
         How far apart two groups are.
     n_neighbors : int, None or "auto", default="auto"
-        Merge only groups joined by the graph of so many nearest neighbours, which bounds memory; None compares all
+        Merge only groups that the graph of this many nearest neighbours connects, which bounds memory; None compares all
         pairs. "auto" is None up to 10,000 samples and 20 above.
     random_state : int, RandomState or None, default=None
         Taken for the sake of the common interface; it changes nothing.

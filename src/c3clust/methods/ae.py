@@ -22,7 +22,7 @@ from c3clust.training.objective import Objective
 
 __all__ = ["AE"]
 
-SCALE_SAMPLES = 4096  # the scale of the inputs is taken from so many
+SCALE_SAMPLES = 4096  # that the scale of the inputs is computed from
 
 
 # 1. Loss

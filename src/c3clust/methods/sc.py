@@ -21,7 +21,7 @@ from c3clust.training import TrainingContext
 
 __all__ = ["SC"]
 
-DENSE = 2000  # up to so many samples all eigenvectors are computed at once, which never misses a repeated eigenvalue
+DENSE = 2000  # samples; up to here all eigenvectors are computed at once, which never misses a repeated eigenvalue
 
 
 def locally_scaled_affinity(x: np.ndarray, n_neighbors: int, scale_neighbor: int) -> csr_array:

@@ -1,4 +1,4 @@
-"""The heads of PAPER 1, and ClusterNet, which joins f, g_I and g_C: x -> h -> (z, c)."""
+"""The heads of CC and C3 (Li et al. 2021, section 3), and ClusterNet, which joins f, g_I and g_C: x -> h -> (z, c)."""
 
 import torch
 from torch import Tensor, nn

@@ -4,10 +4,10 @@ Sadeghi, Hojjati, Armanfard, BMVC 2023, https://arxiv.org/abs/2211.07136
 Stage 1 is CC (methods/cc.py). Stage 2 pulls together all pairs of views whose cosine reaches zeta.
 Shapes: N images per batch, D projection width, M clusters.
 
-Departures from the released code, as PAPER 6 sets out: the weights w_ij are in the denominator, the mean is over 2N
-views, and a pair is positive from s >= zeta on. Departures from the paper, by default: stage 1 warms up (cc.py), the
-cluster head follows the moving features, a few epochs at the end train all of it jointly (stage "settle"), and zeta is
-found from the data (zeta.py). cc_warmup=0, head="frozen", readout="head" and zeta=0.6 are the paper's method exactly.
+docs/METHOD.md has the equations and all departures. From the released code: the weights w_ij are in the denominator,
+the mean is over 2N views, and a pair is positive from s >= zeta on. From the paper, by default: stage 1 warms up
+(cc.py), the cluster head follows the features, a few epochs at the end train all parts jointly (stage "settle"), zeta is
+found from the data (zeta.py), and a guard stops a stage 2 that fails. The paper's method is recipes.AS_PUBLISHED.
 """
 
 from c3clust.methods.c3.estimator import C3, C3Objective

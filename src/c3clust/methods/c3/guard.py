@@ -1,9 +1,9 @@
-"""The guard of C3: without labels, it notices when C3 goes wrong, stops, and gives back the last healthy network.
+"""The guard of C3: it detects without labels that stage 2 fails, stops it, and restores the last healthy network.
 
-All pairs positive, the collapse to one point, is the global minimum of the C3 loss (PAPER 3). Only a good start, a
-small learning rate and few epochs keep a run away from it, so each epoch is looked at. Stage 2 begins with clusters of
-n_m samples. A view that is close to all views of its cluster and to no others has V Σ (n_m / n)² positives among the
-V = 2N views of a batch: 2N/M when clusters are equal. Far more means that clusters flow together.
+All pairs positive, the collapse to one point, is the global minimum of the C3 loss. Only a good start, a small learning
+rate and few epochs prevent it, so each epoch is checked. Stage 2 begins with clusters of n_m samples. A view that is
+close to all views of its cluster and to no others has V Σ (n_m / n)² positives among the V = 2N views of a batch: 2N/M
+when clusters are equal. Many more positives mean that clusters merge.
 """
 
 import math
@@ -18,8 +18,8 @@ from c3clust.model_io import with_prefix, without_prefix
 
 __all__ = ["OVERFULL", "Guard", "effective_clusters", "expected_positives"]
 
-MERGING = 1.5  # times the expected positives: clusters flow together
-OVERFULL = 1.15  # times the expected positives: up to here a network is worth going back to
+MERGING = 1.5  # times the expected positives: clusters merge
+OVERFULL = 1.15  # times the expected positives: up to here a network is worth restoring
 FALLEN = 0.75  # of the effective clusters at the start: clusters die
 LEAP = 0.5  # of all labels in one epoch: what was learned before is lost
 IDLE = 2.5  # positives per view, itself and its twin among them: zeta finds almost nothing

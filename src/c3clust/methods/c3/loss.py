@@ -12,12 +12,12 @@ ONE_PASS_FROM = 128  # images per batch
 
 
 def log_pair_weights(s: Tensor, gamma: float) -> Tensor:
-    """log w_ij of PAPER 3: log-softmax over j of gamma (1 - |s_ij|). No gradient: the networks are frozen for it."""
+    """log w_ij (section 3.2 of the paper): log-softmax over j of gamma (1 - |s_ij|), without gradient."""
     return torch.log_softmax(gamma * (1 - full_precision(s.detach()).abs()), dim=1)  # [2N, 2N]
 
 
 def pair_weights(s: Tensor, gamma: float) -> Tensor:
-    """w_ij of PAPER 3: softmax over j of gamma (1 - |s_ij|), so rows sum to 1. s: [2N, 2N] cosines."""
+    """w_ij: softmax over j of gamma (1 - |s_ij|), so rows sum to 1. s: [2N, 2N] cosines."""
     return log_pair_weights(s, gamma).exp()
 
 
@@ -33,7 +33,7 @@ def positives_per_view(z_a: Tensor, z_b: Tensor, zeta: float) -> Tensor:
 
 
 def c3_loss(z_a: Tensor, z_b: Tensor, zeta: float = 0.6, gamma: float = 0.1) -> Tensor:
-    """L_C3 of PAPER 3: minus the log of the positives' share of all weighted pairs, mean over 2N views.
+    """L_C3 (section 3.2 of the paper): minus the log of the positives' share of all weighted pairs, mean over 2N views.
 
     z_a, z_b: [N, D], unit rows. From N = 128 on the same value comes from one pass over row blocks
     (`one_pass_c3_loss`), which is faster (benchmarks/README.md), with memory linear in N.

@@ -4,14 +4,13 @@ A view's positives should be the views of its own cluster. In a batch of 2N view
 holds 2N p of them, so a view drawn at random expects 2N sum_m p_m^2 (2N / M for equal clusters; guard.py). A zeta at
 which positives settle well above that merges clusters, one at which they stay well below pulls nothing together.
 
-Where they settle shows only after the whole stage: probes of f and g_I that keep within a quarter of its cost end too
-early, and take too small a zeta. The head alone is enough. The features h of two views of a few thousand samples are
-computed once; for each candidate a copy of g_I descends the C3 loss on them, at ten times the stage's usual rate, for
-100 steps of a few milliseconds. Positives fall as zeta rises, so bisection finds the largest candidate at which they
-still come to nine tenths of the expectation: clusters are filled, and as far from flowing together as can be. If they
-overflow even there, the next one is taken: too few positives leave CC as it is, too many ruin it (CIFAR-10-10k, seed 0:
-at 0.8 the probe settled at 1.26 times the expectation, and the stage then went to 2.1 and lost 3 points of ACC). The
-shares p are those of k-means in the same z.
+Where positives settle shows only after the whole stage, and short probes of f and g_I choose too small a zeta. The head
+alone is enough. The features h of two views of a few thousand samples are computed once; for each candidate a copy of
+g_I descends the C3 loss on them, at ten times the usual learning rate of the stage, for 100 steps of a few
+milliseconds. Positives fall as zeta rises, so bisection finds the largest candidate at which they still reach nine
+tenths of the expectation: clusters are filled, and as far from merging as possible. If there are too many even there,
+the next candidate is used: too few positives leave CC unchanged, too many ruin it. The shares p are those of k-means in
+the same z.
 """
 
 import copy
@@ -30,11 +29,11 @@ from c3clust.networks.readouts import nearest, spherical_kmeans
 __all__ = ["CANDIDATES", "SAMPLES", "choose_zeta", "search", "settled_positives"]
 
 CANDIDATES = (0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
-FULL = 0.9  # times the expectation: clusters are filled; from guard.OVERFULL on they flow together
-SAMPLES = 4096  # whose views are probed with
+FULL = 0.9  # times the expectation: clusters are filled; from guard.OVERFULL on they merge
+SAMPLES = 4096  # that are probed
 STEPS, LAST = 100, 20  # of a probe, and those at its end that are averaged
 RATE = 1e-3
-PROBE_LIMIT = 2.0  # times the expectation: a probe need not go on
+PROBE_LIMIT = 2.0  # times the expectation, at which a probe ends
 
 Loss = Callable[[Tensor, Tensor, float], tuple[Tensor, Tensor]]  # z_a, z_b, zeta -> loss, positives per view
 
@@ -42,7 +41,7 @@ Loss = Callable[[Tensor, Tensor, float], tuple[Tensor, Tensor]]  # z_a, z_b, zet
 def choose_zeta(
     g_i: nn.Module, h: tuple[Tensor, Tensor], n_clusters: int, batch: int, loss: Loss, seed: int
 ) -> tuple[float, dict[str, Any]]:
-    """The zeta for these features h_a, h_b ([n, F], two views of each sample), and the account for the record."""
+    """The zeta for these features h_a, h_b ([n, F], two views of each sample), and the entry for the record."""
     batch = min(batch, len(h[0]))
     with torch.no_grad():
         z = F.normalize(g_i(h[0]), dim=1).cpu().numpy()
