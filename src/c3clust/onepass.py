@@ -25,7 +25,7 @@ SAFE_EXPONENT = 60.0  # in float32 a sum of 1e8 terms e^60 is finite and e^-60 i
 
 
 def instance_loss(z_a: Tensor, z_b: Tensor, tau_i: float, block_rows: int | None = None) -> Tensor:
-    """The instance loss of CC, the anchor itself left out. z_a, z_b: [N, D], unit rows, computed in float32 at least."""
+    """The instance loss of CC, the anchor itself left out. z_a, z_b: [N, D], unit rows, float32 at least."""
     z = join_views(z_a, z_b)
     careful = largest_square(z) / tau_i > SAFE_EXPONENT
     return all_pairs_loss(z, 1 / tau_i, _careful_instance_block if careful else _instance_block, block_rows)

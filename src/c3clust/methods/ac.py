@@ -35,8 +35,8 @@ class AC(Clusterer):
     linkage : {"ward", "average", "complete", "single"}, default="ward"
         How far apart two groups are.
     n_neighbors : int, None or "auto", default="auto"
-        Merge only groups that the graph of this many nearest neighbours connects, which bounds memory; None compares all
-        pairs. "auto" is None up to 10,000 samples and 20 above.
+        Merge only groups that the graph of this many nearest neighbours connects, which bounds memory; None compares
+        all pairs. "auto" is None up to 10,000 samples and 20 above.
     random_state : int, RandomState or None, default=None
         Taken for the sake of the common interface; it changes nothing.
 
