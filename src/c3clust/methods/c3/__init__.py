@@ -7,7 +7,8 @@ Shapes: N images per batch, D projection width, M clusters.
 docs/METHOD.md has the equations and all departures. From the released code: the weights w_ij are in the denominator,
 the mean is over 2N views, and a pair is positive from s >= zeta on. From the paper, by default: stage 1 warms up
 (cc.py), the cluster head follows the features, a few epochs at the end train all parts jointly (stage "settle"),
-zeta is found from the data (zeta.py), and a guard stops a stage 2 that fails. The paper's method is recipes.AS_PUBLISHED.
+zeta is found from the data (zeta.py), and a guard stops a stage 2 that fails. The paper's method is
+recipes.AS_PUBLISHED.
 """
 
 from c3clust.methods.c3.estimator import C3, C3Objective
