@@ -34,7 +34,7 @@ from torch import Tensor, nn
 
 from c3clust import augment, checks, data, encoders
 from c3clust.data.io.batches import batches
-from c3clust.data.samples import ArrayLike, Samples
+from c3clust.data.samples import ArrayLike, Dataset, Samples, Table, Texts
 from c3clust.errors import InputError, MissingExtraError, RunError
 from c3clust.files import write_atomically
 from c3clust.runs.config import Request, taken_up
@@ -56,7 +56,7 @@ Network = TypeVar("Network", bound=nn.Module)
 class Bench:
     """What a method trains with: the samples, how views are made, the randomness; and what has been trained so far."""
 
-    images: Samples
+    images: Dataset
     x: ArrayLike  # theirs or their features, scaled if they are vectors
     shape: tuple[int, ...]  # of one sample, as the network sees it
     policy: augment.Policy
@@ -244,8 +244,6 @@ class EstimatorMixin(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
         if self._scale is not None:
             state |= {"scale.centre": self._scale[0], "scale.spread": self._scale[1]}
         encoder = getattr(self, "encoder_", None)
-        if encoder is not None:
-            state |= {f"encoder.{name}": t.detach().cpu().contiguous() for name, t in encoder.tensors().items()}
         weights = tensors_to_bytes(state)
         meta = {
             "format": FORMAT,
@@ -253,7 +251,7 @@ class EstimatorMixin(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
             "params": self.plain_params(),
             "input_shape": list(self.input_shape_),
             "policy": self.policy_,
-            "encoder": None if encoder is None else encoders.saved(encoder),
+            "encoder": None if encoder is None else encoders.to_config(encoder),
             "sha256": hashlib.sha256(weights).hexdigest(),
         }
         write_atomically(folder / "model.safetensors", weights)
@@ -321,11 +319,11 @@ class EstimatorMixin(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
         """Mean and standard deviation of each feature."""
         return standard_scaling(x)
 
-    def _read(self, X: Any, reset: bool) -> Samples:
+    def _read(self, X: Any, reset: bool) -> Dataset:
         """X as Samples, checked; vectors by scikit-learn's own rules."""
         if isinstance(X, str | Path):
             return data.load(X, **(self.asks() if reset else self.wants()))
-        if isinstance(X, Samples) or (isinstance(X, np.ndarray | Tensor) and X.ndim > 2):
+        if isinstance(X, Dataset) or (isinstance(X, np.ndarray | Tensor) and X.ndim > 2):
             return data.load(X)
         if data.are_texts(X) or (data.is_frame(X) and (data.has_gaps_or_words(X) or (not reset and self._takes_rows))):
             return data.load(X, **({} if reset else self.wants()))
@@ -335,21 +333,21 @@ class EstimatorMixin(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
     @property
     def _takes_rows(self) -> bool:
         """Whether this fitted model was trained on a table."""
-        return self._frozen_encoder is not None and self._frozen_encoder.kind == "table"
+        return self._frozen_encoder is not None and self._frozen_encoder.takes is Table
 
     def asks(self) -> dict[str, Any]:
         """How files are to be read for `fit`: options for `data.load`."""
-        return {"image_size": getattr(self, "image_size", None), **encoders.reading(self._asked_encoder())}
+        return {"image_size": getattr(self, "image_size", None), **encoders.load_options(self._asked_encoder())}
 
     def wants(self) -> dict[str, Any]:
         """How files are to be read for this fitted model: options for `data.load`."""
         if self._frozen_encoder is not None:
-            return self._frozen_encoder.reading()
+            return self._frozen_encoder.load_options()
         if len(self.input_shape_) == 1:
             return {"embeddings": True}
         return {"image_size": max(self.input_shape_[-2:]), "channels": self.input_shape_[0]}
 
-    def _shape(self, images: Samples) -> tuple[int, ...]:
+    def _shape(self, images: Dataset) -> tuple[int, ...]:
         side = getattr(self, "image_size", None)
         shape = tuple(images.x.shape[1:])
         if len(shape) == 3 and side is not None:
@@ -364,21 +362,21 @@ class EstimatorMixin(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
         asked = getattr(self, "encoder", None)
         return None if asked == "auto" and getattr(self, "backbone", "auto") != "auto" else asked
 
-    def _chosen_encoder(self, images: Samples) -> tuple[encoders.Encoder | None, str | None]:
+    def _chosen_encoder(self, images: Dataset) -> tuple[encoders.Encoder | None, str | None]:
         """The encoder for these samples, if one is asked for; and perhaps a note about one that would help."""
         asked, note = self._asked_encoder(), None
-        needed = images.kind in ("text", "table") and asked in (None, "none")
+        needed = isinstance(images, Texts | Table) and asked in (None, "none")
         if needed or (isinstance(asked, str) and asked == "auto"):
             asked, note = encoders.auto(images)
-        if asked is None and images.kind == "text":
+        if asked is None and isinstance(images, Texts):
             raise MissingExtraError(note)
         if asked is None or asked == "none":
             return None, note
-        encoder = encoders.load(asked).at(getattr(self, "image_size", None))
-        encoder.check(images)
-        if getattr(self, "finetune", False) and encoder.kind != "image":
+        encoder = encoders.load(asked).resize_to(getattr(self, "image_size", None))
+        encoder.validate(images)
+        if getattr(self, "finetune", False) and encoder.takes is not Samples:
             raise InputError(
-                f"finetune=True trains encoders of pictures only, and {encoder} is one of {encoder.kind}s."
+                f"finetune=True trains encoders of pictures only, and {encoder} is one of {encoder.takes.noun}s."
             )
         encoder.fit(images)
         return encoder, note
@@ -393,7 +391,7 @@ class EstimatorMixin(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
         encoder.to(bench.device)
         started, note = time.perf_counter(), {**encoder.describe(), "finetuned": self._frozen_encoder is None}
         if self._frozen_encoder is not None:
-            own = encoder.on_features(bench.policy)
+            own = encoder.feature_policy(bench.policy)
             views = getattr(self, "views", 4 if hasattr(self, "augment") else 0) if own is None else 0
             beside = bench.checkpoints and bench.checkpoints.folder.parent.parent
             folder = beside / FEATURES if beside and os.access(beside, os.W_OK) else None
@@ -411,7 +409,7 @@ class EstimatorMixin(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
             )
         return note | {"seconds": time.perf_counter() - started}
 
-    def _lay_out(self, bench: Bench, images: Samples) -> None:
+    def _lay_out(self, bench: Bench, images: Dataset) -> None:
         """What the network is to see: these samples, scaled if they are vectors."""
         asked, ready = getattr(self, "scale", "auto"), self.encoder_ is not None and self.encoder_.scaled
         standard = self.standardises and not ready if asked == "auto" else asked == "standard"
@@ -425,7 +423,7 @@ class EstimatorMixin(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
             return _Scaled(x, None)
         return x if self._scale is None else _Scaled(x, self._scale)
 
-    def _bench(self, images: Samples) -> Bench:
+    def _bench(self, images: Dataset) -> Bench:
         seed = self.random_state
         if not isinstance(seed, int | np.integer):
             seed = check_random_state(seed).randint(2**31 - 1)
@@ -442,17 +440,17 @@ class EstimatorMixin(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
         x = self.seen(self._read(X, reset=False))
         return embed(self.network_, self._scaled(x), self.input_shape_[-2:])
 
-    def seen(self, images: Samples) -> ArrayLike:
+    def seen(self, images: Dataset) -> ArrayLike:
         """The samples as the network takes them, as features if it has an encoder; refused if they do not fit."""
         encoder = self._frozen_encoder
         if encoder is None or images.kind == "vector":  # they may be features already
             return self._fitting(images).x
-        return encoders.Encoded(encoder.taken(images).x, encoder.to(self.device_))
+        return encoders.lazy_features(encoder.to(self.device_), images).x
 
-    def _fitting(self, images: Samples) -> Samples:
+    def _fitting(self, images: Dataset) -> Dataset:
         """Refuse samples that the model was not trained for: pictures for vectors, other channels, other features."""
-        if images.kind in ("text", "table"):
-            raise InputError(f"This model was trained on samples of shape {self.input_shape_}, not on {images.kind}s.")
+        if not isinstance(images, Samples):
+            raise InputError(f"This model was trained on samples of shape {self.input_shape_}, not on {images.noun}s.")
         given, needed = tuple(images.x.shape[1:]), self.input_shape_
         same = given == needed if len(needed) == 1 else len(given) == 3 and given[0] == needed[0]
         if not same:
@@ -593,9 +591,7 @@ def restore(
         estimator.policy_ = (
             augment.spec(augment.policy(meta["policy"])) if "policy" in meta["policy"] else meta["policy"]
         )
-        named = [name for name in state if name.startswith("encoder.")]
-        tensors = {name.removeprefix("encoder."): state.pop(name) for name in named}
-        estimator.encoder_ = encoders.restored(meta.get("encoder"), tensors, given.get("encoder"))
+        estimator.encoder_ = encoders.from_config(meta.get("encoder"), given.get("encoder"))
         scale = (state.pop("scale.centre", None), state.pop("scale.spread", None))
         estimator._scale = scale if scale[0] is not None and scale[1] is not None else None
         with torch.device("meta"):

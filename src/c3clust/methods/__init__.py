@@ -7,9 +7,9 @@ from pkgutil import iter_modules
 from typing import Any
 
 from c3clust.encoders import register
+from c3clust.encoders.run import Runs
 from c3clust.errors import InputError, suggest
 from c3clust.estimator import read_model, restore
-from c3clust.methods._run_encoder import Runs
 
 __all__ = ["load", "load_model", "names", "parameters", "title"]
 

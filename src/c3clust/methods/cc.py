@@ -103,7 +103,7 @@ def clusters_in_x(network: ClusterNet, bench: Bench) -> tuple[Tensor, Tensor]:
 
 def leads(encoder: Encoder | None) -> bool:
     """Whether the cluster head begins with the clusters of the encoder's features."""
-    return encoder is not None and encoder.leads
+    return encoder is not None and encoder.init_head_from_features
 
 
 def teach_head(

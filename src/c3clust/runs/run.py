@@ -30,7 +30,7 @@ import numpy as np
 from c3clust import data, dist, methods, metrics, report
 from c3clust.records.assignments import Assignments, write_labels
 from c3clust.training.checkpoint import Checkpoints
-from c3clust.data.samples import Samples
+from c3clust.data.samples import Dataset, Table
 from c3clust.errors import RunError
 from c3clust.estimator import Bench
 from c3clust.files import clear_partial
@@ -42,7 +42,7 @@ __all__ = ["fit", "fit_or_resume", "originals", "prepare_folder", "resume", "wri
 
 
 def fit(
-    images: Samples,
+    images: Dataset,
     out: str | Path,
     method: str,
     params: dict[str, Any],
@@ -62,7 +62,7 @@ def fit(
 
 
 def fit_or_resume(
-    images: Samples,
+    images: Dataset,
     folder: Path,
     method: str,
     params: dict[str, Any],
@@ -146,7 +146,7 @@ def _run(
     return estimator, record
 
 
-def _report_again(folder: Path, images: Samples) -> tuple[Any, RunRecord]:
+def _report_again(folder: Path, images: Dataset) -> tuple[Any, RunRecord]:
     """A run that was killed after its record was written lacks only its report."""
     estimator, found = methods.load_model(folder), Assignments.read(folder)
     estimator.labels_, estimator.confidence_ = found.clusters, found.confidence
@@ -188,7 +188,7 @@ def _score(record: RunRecord, estimator: Any, y: np.ndarray | None) -> None:
         before[-1]["scores"] = metrics.scores(y, estimator.start_labels_)
 
 
-def _write(folder: Path, estimator: Any, images: Samples, record: RunRecord) -> None:
+def _write(folder: Path, estimator: Any, images: Dataset, record: RunRecord) -> None:
     estimator.save(folder)
     Assignments(images.names, estimator.labels_, estimator.confidence_).write(folder / "assignments.csv")
     if images.y is not None:
@@ -207,7 +207,7 @@ def originals(place: str, names: Sequence[str]) -> list[Path] | None:
 
 
 def write_report(
-    folder: Path, estimator: Any, images: Samples, record: RunRecord, encoded: Samples | None = None
+    folder: Path, estimator: Any, images: Dataset, record: RunRecord, encoded: Dataset | None = None
 ) -> Path:
     """Write view.npz and report.html. `encoded`: the images as features, where these are at hand."""
     view = report.build(
@@ -220,7 +220,7 @@ def write_report(
         images.classes,
         n_clusters=record.n_clusters,
         seed=record.seed,
-        columns=None if images.columns is None else [(column.name, column.levels) for column in images.columns],
+        columns=[(c.name, c.levels) for c in images.columns] if isinstance(images, Table) else None,
     )
     view.write(folder)
     return report.write(folder, record, view)
@@ -230,7 +230,7 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _describe(images: Samples, fingerprint: str) -> dict[str, Any]:
+def _describe(images: Dataset, fingerprint: str) -> dict[str, Any]:
     named = any(images.place.startswith(name) for name in data.names())
     path = Path(images.place)
     return {

@@ -1,9 +1,9 @@
-"""Decoded images kept on disk, and reused only while source and settings are unchanged.
+"""A cache of decoded images on disk, valid while source and settings are unchanged.
 
-An entry is two files named by the hash of its key: `<hash>.npy`, a uint8 array that is memory-mapped, and
-`<hash>.json`, which says what it holds. The key is every file's name, size, place and time of change, the working
-size, the channels and the decoder: another key is another entry. Files appear under their names only when complete.
-The folder may be deleted at any time.
+An entry consists of two files named by the hash of its key: `<hash>.npy`, a uint8 array that is memory-mapped, and
+`<hash>.json` with its metadata. The key includes the name, size, offset and modification time of every file, the
+working size, the channels and the decoder. Files are renamed into place only when complete. The folder may be deleted
+at any time.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ BLOCK = 256
 
 @dataclass(frozen=True)
 class Entry:
-    """One decoded source at one working size."""
+    """The decoded images of one source at one working size."""
 
     array: Path
     info: Path
@@ -38,7 +38,7 @@ class Entry:
     def of(
         cls, folder: Path, spans: Sequence[Span], names: Sequence[str], stamps: Sequence[str], settings: dict[str, Any]
     ) -> "Entry":
-        """The entry's files, whether they are there or not."""
+        """The paths of the entry, whether the files exist or not."""
         key = hashlib.sha256(json.dumps([FORMAT, decoder(), settings, list(stamps)]).encode())
         for span, name in zip(spans, names, strict=True):
             key.update(f"{name}\0{span.offset}\0{span.size}\0".encode("utf-8", "surrogatepass"))
@@ -46,7 +46,7 @@ class Entry:
         return cls(folder / f"{stem}.npy", folder / f"{stem}.json")
 
     def load(self) -> tuple[np.ndarray, list[str]] | None:
-        """The pictures as a memory map and the reason or "" for each file; None if they are not there, or damaged."""
+        """The pictures as a memory map and a reason or "" per file; None if the entry is missing or damaged."""
         try:
             info = json.loads(self.info.read_text())
             x = np.load(self.array, mmap_mode="r", allow_pickle=False)
@@ -55,7 +55,7 @@ class Entry:
             return None
 
     def store(self, chunks: Iterable[tuple[np.ndarray, list[str], bool]], channels: int | None) -> None:
-        """Write the readable pictures of all chunks (pixels, reasons, grey), a chunk in memory at a time."""
+        """Write the readable pictures of all chunks (pixels, reasons, grey), one chunk in memory at a time."""
         try:
             self.array.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(dir=self.array.parent, prefix=".writing-") as folder:
@@ -77,11 +77,11 @@ class Entry:
         _copy(folder / "raw", folder / "array.npy", shape)
         (folder / "info.json").write_text(json.dumps({"shape": shape, "reasons": reasons}))
         os.replace(folder / "array.npy", self.array)
-        os.replace(folder / "info.json", self.info)  # last: an entry without it does not count
+        os.replace(folder / "info.json", self.info)  # last: without it the entry is not valid
 
 
 def _copy(raw: Path, target: Path, shape: tuple[int, int, int, int]) -> None:
-    """Rows of three channels -> an .npy file of the channels wanted."""
+    """Copy raw pictures of three channels to an .npy file with the given number of channels."""
     n, channels, size, _ = shape
     x = np.lib.format.open_memmap(target, mode="w+", dtype=np.uint8, shape=shape)
     if n:
@@ -92,7 +92,7 @@ def _copy(raw: Path, target: Path, shape: tuple[int, int, int, int]) -> None:
 
 
 def stamp(path: str) -> str:
-    """A file's size and time of change."""
+    """Size and modification time of a file."""
     try:
         status = os.stat(path)
     except OSError:

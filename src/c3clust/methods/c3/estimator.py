@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from c3clust import checks, dist
-from c3clust.data.samples import ArrayLike, Samples
+from c3clust.data.samples import ArrayLike, Dataset
 from c3clust.encoders import Encoder
 from c3clust.errors import InputError
 from c3clust.estimator import Bench, EstimatorMixin, read_model, restore, standard_scaling
@@ -239,7 +239,7 @@ class C3(EstimatorMixin, BaseEstimator):
         first.encoder_ = getattr(self, "encoder_", None)
         return first
 
-    def _chosen_encoder(self, images: Samples) -> tuple[Encoder | None, str | None]:
+    def _chosen_encoder(self, images: Dataset) -> tuple[Encoder | None, str | None]:
         """That of the start, where there is one."""
         return super()._chosen_encoder(images) if self.start is None else (_fitted(self.start).encoder_, None)
 
@@ -248,7 +248,7 @@ class C3(EstimatorMixin, BaseEstimator):
         scale = None if self.start is None else _fitted(self.start)._scale
         return scale or standard_scaling(x)
 
-    def _shape(self, images: Samples) -> tuple[int, ...]:
+    def _shape(self, images: Dataset) -> tuple[int, ...]:
         """Samples have the size they had for the start, unless another is asked for."""
         shape = super()._shape(images)
         if self.start is None or self.image_size is not None or len(shape) != 3:
