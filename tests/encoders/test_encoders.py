@@ -61,7 +61,7 @@ def test_padding_is_that_of_tensorflow(side, kernel, stride):
 @installed
 def test_lite0_knows_its_own_pixels():
     """Pixels are scaled as (x - 127) / 128, grey is made colour, and other sizes are resized."""
-    encoder = encoders.load("efficientnet-lite0").at(64)
+    encoder = encoders.load("efficientnet-lite0").resize_to(64)
     x = pictures(2)
     direct = encoder.network.module((torch.from_numpy(x).float() - 127) / 128)
     torch.testing.assert_close(encoder.encode(x), direct.detach(), rtol=1e-4, atol=1e-4)
@@ -188,7 +188,7 @@ def test_unknown_encoders_and_wrong_sizes():
         CC(encoder=nn.Sequential(nn.Flatten(), nn.Linear(5, 3)), **QUICK).fit(pictures())
     encoder = image.ImageEncoder("x", Grid(), {"name": "x"}, 8, (0.5,) * 3, (0.5,) * 3)
     with pytest.raises(InputError, match="takes pictures with 1 or 3 channels"):
-        encoder.check(data.load(np.zeros((4, 5))))
+        encoder.validate(data.load(np.zeros((4, 5))))
 
 
 # Other libraries
