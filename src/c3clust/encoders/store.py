@@ -9,7 +9,6 @@ at any time.
 
 import hashlib
 import json
-import os
 import shutil
 import tempfile
 import weakref
@@ -23,6 +22,7 @@ import torch
 
 from c3clust import augment, dist
 from c3clust.data import batches, fingerprint
+from c3clust.data.io.cache import Entry
 from c3clust.data.io.views import Views
 from c3clust.data.samples import ArrayLike, Dataset, Samples
 from c3clust.encoders.base import Encoder
@@ -90,36 +90,6 @@ class LazyFeatures:
 
 
 @dataclass(frozen=True)
-class Entry:
-    """The files of one view of all samples."""
-
-    array: Path
-    info: Path
-
-    @classmethod
-    def of(cls, folder: Path, key: dict[str, Any]) -> "Entry":
-        stem = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:32]
-        return cls(folder / f"{stem}.npy", folder / f"{stem}.json")
-
-    def load(self, shape: tuple[int, int]) -> np.ndarray | None:
-        """The features as a memory map; None if they are missing or incomplete."""
-        try:
-            info = json.loads(self.info.read_text(encoding="utf-8"))
-            x = np.load(self.array, mmap_mode="r", allow_pickle=False)
-            whole = x.shape == shape and x.dtype == np.float32 and info["sha256"] == _digest(self.array)
-            return x if whole else None
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
-
-    def store(self, file: Path) -> None:
-        """Move a complete file to its final name, then its JSON file."""
-        info = file.with_suffix(".json")
-        info.write_text(json.dumps({"sha256": _digest(file)}), encoding="utf-8")
-        os.replace(file, self.array)
-        os.replace(info, self.info)
-
-
-@dataclass(frozen=True)
 class _Job:
     """The features of a validated dataset and of its views."""
 
@@ -133,7 +103,7 @@ class _Job:
         """The features of the samples, then of each view: from the folder, or computed and stored there."""
         shape = (len(self.dataset), self.encoder.width)
         entries = [Entry.of(folder, key) for key in self._keys()]
-        found = [entry.load(shape) for entry in entries]
+        found = [_load(entry, shape) for entry in entries]
         missing = [number for number, part in enumerate(found) if part is None]
         if missing:
             try:
@@ -145,20 +115,21 @@ class _Job:
                     "Make room, or choose another folder for the run."
                 ) from error
             for number in missing:
-                found[number] = entries[number].load(shape)
+                found[number] = _load(entries[number], shape)
         whole = [part for part in found if part is not None]
         if len(whole) < len(found):
             raise DataError(f"Features in {folder} cannot be read back. Delete the folder.")
         return whole
 
-    def _keys(self) -> list[dict[str, Any]]:
-        """Everything that determines the features, and each view of them."""
+    def _keys(self) -> list[str]:
+        """The hash of everything that determines the features, then that of each view."""
         encoder = {"encoder": self.encoder.key(), "batch": self.encoder.batch}
         key = {"format": FORMAT, "data": fingerprint(self.dataset), **encoder}
-        if self.policy is None:
-            return [key]
-        policy = augment.spec(self.policy)
-        return [key] + [key | {"policy": policy, "seed": self.seed, "view": v} for v in range(self.views)]
+        keys = [key]
+        if self.policy is not None:
+            view = {"policy": augment.spec(self.policy), "seed": self.seed}
+            keys += [key | view | {"view": v} for v in range(self.views)]
+        return [hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest() for key in keys]
 
     def _compute(self, entries: dict[int, Entry], shape: tuple[int, int], verbose: bool) -> None:
         """One pass over the samples: each batch is read once, and encoded as itself and as each missing view."""
@@ -183,7 +154,7 @@ class _Job:
                     progress(len(rows))
             for number, array in out.items():
                 array.flush()
-                entries[number].store(files[number])
+                entries[number].store(files[number], {"sha256": _digest(files[number])})
 
 
 def _temporary(job: _Job, verbose: bool) -> Views:
@@ -196,6 +167,13 @@ def _temporary(job: _Job, verbose: bool) -> Views:
         raise
     weakref.finalize(x, shutil.rmtree, folder, ignore_errors=True)
     return x
+
+
+def _load(entry: Entry, shape: tuple[int, int]) -> np.ndarray | None:
+    """The features of an entry; None if they are missing or damaged."""
+    x, info = entry.load() or (np.empty(0), {})
+    whole = x.shape == shape and x.dtype == np.float32 and info.get("sha256") == _digest(entry.array)
+    return x if whole else None
 
 
 def _digest(path: Path) -> str:

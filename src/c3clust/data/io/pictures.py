@@ -154,11 +154,12 @@ def _streamed(files: EncodedFiles, size: int, options: Options, memory: int) -> 
 def _through_cache(files: EncodedFiles, size: int, options: Options) -> tuple[np.ndarray, list[str]]:
     assert options.cache is not None
     settings = {"size": size, "channels": options.channels}
-    entry = cache.Entry.of(options.cache, files.spans, files.names, _stamps(files), settings)
-    found = entry.load()
+    entry = cache.picture_entry(options.cache, files.spans, files.names, _stamps(files), settings)
+    found = cache.load_pictures(entry)
     if found is None:
-        entry.store(((c.pixels, c.reasons, c.grey) for c in _chunks(files.spans, size, options)), options.channels)
-        found = entry.load()
+        chunks = ((c.pixels, c.reasons, c.grey) for c in _chunks(files.spans, size, options))
+        cache.store_pictures(entry, chunks, options.channels)
+        found = cache.load_pictures(entry)
     if found is None:
         raise DataError(f"The cache {options.cache} cannot be read back. Delete the folder or choose another.")
     return found

@@ -86,7 +86,7 @@ def policy_for(x: ArrayLike) -> str:
     """The default policy: "vector" or, with views, "none"; "digit" for small grey pictures in one ink; else "photo".
 
     Small grey pictures with varying brightness, such as Fashion-MNIST, get "photo": a policy that keeps brightness lets
-    the network separate them by brightness alone (docs/ENCODERS.md).
+    the network separate them by brightness alone (docs/REPRODUCTION.md).
     """
     if len(x.shape) == 2:
         return "none" if isinstance(x, Views) and len(x.parts) > 1 else "vector"
