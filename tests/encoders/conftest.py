@@ -1,6 +1,8 @@
 import json
 import shutil
+import socket
 
+import numpy as np
 import pytest
 import torch
 
@@ -57,3 +59,24 @@ def sentences():
     warm = ("is hot with", "and a hot", "with the hot")
     lines = [f"the {a} {t} {b}" for a in animals for b in animals for t in tails]
     return lines + [f"the {a} {t} {b}" for a in food for b in food for t in warm]
+
+
+@pytest.fixture
+def pictures():
+    """Makes dark and light pictures, in turn."""
+
+    def make(n=16, side=64, channels=3):
+        x = np.random.default_rng(0).integers(0, 90, (n, channels, side, side))
+        x[1::2] += 150
+        return x.astype(np.uint8)
+
+    return make
+
+
+@pytest.fixture
+def no_network(monkeypatch):
+    def refuse(*_, **__):
+        raise OSError("no network in this test")
+
+    monkeypatch.setattr(socket, "socket", refuse)
+    monkeypatch.setattr(socket, "create_connection", refuse)

@@ -25,7 +25,7 @@ def test_features_are_of_length_one_and_do_not_depend_on_the_batch(bert, sentenc
     torch.testing.assert_close(h[:5], alone, atol=1e-5, rtol=0)
 
 
-def test_against_transformers(bert, sentences):
+def test_against_transformers(bert, sentences, no_network):
     """The mean over the tokens of the last layer, of unit length."""
     transformers = pytest.importorskip("transformers", reason="transformers is not installed")
     theirs = transformers.BertModel.from_pretrained(bert).eval()
