@@ -12,8 +12,6 @@ SMALL = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "i
 PIXELS = {"image_size": 32, "patch_size": 16}
 
 
-
-
 @pytest.fixture
 def transformers():
     return pytest.importorskip("transformers", reason="the extra hf is not installed")
