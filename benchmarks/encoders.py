@@ -22,7 +22,7 @@ def bare(encoder: encoders.Encoder, ready: list[torch.Tensor], passes: int) -> N
             encoder.features(x)
 
 
-def ours(encoder: encoders.Encoder, images: data.Samples, views: int) -> None:
+def ours(encoder: encoders.Encoder, images: data.Dataset, views: int) -> None:
     """All that a run does: read, resize, make views, encode, write, hash."""
     with tempfile.TemporaryDirectory() as folder:
         encoders.features(encoder, images, augment.policy("photo"), views, folder=Path(folder))
@@ -31,7 +31,7 @@ def ours(encoder: encoders.Encoder, images: data.Samples, views: int) -> None:
 def rows(quick: bool) -> list[harness.Row]:
     found = []
     for side, n in CASES:
-        encoder = encoders.load("efficientnet-lite0").at(side)
+        encoder = encoders.load("efficientnet-lite0").resize_to(side)
         n = n // 4 if quick else n
         images = data.load(np.random.default_rng(0).integers(0, 256, (n, 3, side, side), dtype=np.uint8))
         parts = [images.x[i : i + encoder.batch] for i in range(0, n, encoder.batch)]

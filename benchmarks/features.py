@@ -27,8 +27,8 @@ parser.add_argument("--folder", type=Path, default=Path("c3clust-features"))
 chosen = parser.parse_args()
 torch.set_num_threads(1)
 
-encoder = encoders.load(chosen.encoder).at(chosen.size)
-images = data.load(chosen.place, labels=chosen.labels, **encoder.reading())
+encoder = encoders.load(chosen.encoder).resize_to(chosen.size)
+images = data.load(chosen.place, labels=chosen.labels, **encoder.load_options())
 started = time.process_time()
 features = encoders.features(
     encoder, images, augment.policy(images.policy), chosen.views, folder=chosen.folder, verbose=True

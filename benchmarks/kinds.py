@@ -24,7 +24,6 @@ import numpy as np
 from sklearn import datasets
 
 from c3clust import C3, CC, KMeans, acc, ari, data, nmi
-from c3clust.data.samples import Column
 
 SETS = {"wine": datasets.load_wine, "cancer": datasets.load_breast_cancer, "digits": datasets.load_digits}
 DOCUMENTS, WORDS = 1000, 60
@@ -34,9 +33,9 @@ FOUR = ("rec.sport.hockey", "sci.space", "rec.autos", "comp.graphics")
 def table(name):
     """A set of scikit-learn as rows."""
     known = SETS[name]()
-    columns = [Column(str(column)) for column in known.feature_names]
+    columns = [data.Column(str(column)) for column in known.feature_names]
     names = [str(i) for i in range(len(known.data))]
-    return data.Samples(known.data, names, known.target.astype(np.int64), place=name, policy="table", columns=columns)
+    return data.Table(known.data, names, known.target.astype(np.int64), place=name, columns=columns)
 
 
 def texts(path, four):

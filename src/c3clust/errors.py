@@ -13,7 +13,16 @@ Each message names the value that was wrong, what is needed, and the way out.
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-__all__ = ["C3ClustError", "DataError", "InputError", "MissingExtraError", "RunError", "TrainingError", "suggest"]
+__all__ = [
+    "C3ClustError",
+    "DataError",
+    "InputError",
+    "MissingExtraError",
+    "RunError",
+    "TrainingError",
+    "first_line",
+    "suggest",
+]
 
 
 class C3ClustError(Exception):
@@ -38,6 +47,15 @@ class TrainingError(C3ClustError, RuntimeError):
 
 class MissingExtraError(C3ClustError, ImportError):
     """An optional dependency that is not installed."""
+
+
+def first_line(error: Exception) -> str:
+    """The first line of an error's message without its full stop; the name of its class if there is no message.
+
+    >>> first_line(ValueError("No such file."))
+    'No such file'
+    """
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
 
 
 def suggest(unknown: str, known: Iterable[str]) -> str:

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor, nn
 
 from c3clust import augment, checks, data, model_io
-from c3clust.data.samples import Samples
+from c3clust.data.samples import Dataset, Table
 from c3clust.encoders import Encoder
 from c3clust.errors import InputError, RunError
 from c3clust.preprocess import InputOptions, Preprocessor
@@ -70,7 +70,7 @@ class Estimator(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     def _training_options(self) -> TrainingOptions:
         return TrainingOptions()
 
-    def _choose_preprocessor(self, dataset: Any) -> tuple[Preprocessor, str | None]:
+    def _choose_preprocessor(self, dataset: Dataset) -> tuple[Preprocessor, str | None]:
         return Preprocessor.choose(dataset, self._input_options())
 
     # What a user calls.
@@ -169,7 +169,7 @@ class Estimator(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         labels = edits.apply(c.argmax(axis=1))[0]
         return labels, edits.apply_proba(c)[range(len(labels)), labels]
 
-    def _validate(self, X: Any) -> Any:
+    def _validate(self, X: Any) -> Dataset:
         """Check the parameters, and read and check the samples."""
         checks.whole("n_clusters", self.n_clusters, why="it is the number of clusters. Give at least 1.")
         self._check_params()
@@ -189,7 +189,7 @@ class Estimator(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         return seed if run is None else run.seed(seed)
 
-    def _config(self, dataset: Any, seed: int, run: Run) -> RunConfig:
+    def _config(self, dataset: Dataset, seed: int, run: Run) -> RunConfig:
         described = {
             "n": len(dataset),
             "shape": [int(k) for k in dataset.x.shape[1:]],
@@ -214,12 +214,12 @@ class Estimator(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         self.start_labels_ = context.assignments(network).argmax(axis=1)
         self.start_stage_ = len(context.stages) - 1 if context.stages else None
 
-    def _read(self, X: Any, reset: bool) -> Any:
+    def _read(self, X: Any, reset: bool) -> Dataset:
         """X as a dataset; vectors are checked by scikit-learn's own rules."""
         options = self._input_options().load_options if reset else self._load_options
         if isinstance(X, str | Path):
             return data.load(X, **options())
-        if isinstance(X, Samples) or (isinstance(X, np.ndarray | Tensor) and X.ndim > 2):
+        if isinstance(X, Dataset) or (isinstance(X, np.ndarray | Tensor) and X.ndim > 2):
             return data.load(X)
         if data.are_texts(X) or (data.is_frame(X) and (data.has_gaps_or_words(X) or (not reset and self._takes_rows))):
             return data.load(X, **({} if reset else options()))
@@ -234,7 +234,7 @@ class Estimator(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     def _takes_rows(self) -> bool:
         """Whether this fitted model was trained on a table."""
         encoder = self.preprocessor_.frozen_encoder
-        return encoder is not None and encoder.kind == "table"
+        return encoder is not None and encoder.takes is Table
 
     def _edits(self) -> Edits:
         """The merges of the run folder that this model was loaded from; none after `fit`."""
@@ -291,7 +291,7 @@ def restore(
         )
         with torch.device("meta"):
             network = estimator._build_network(shape)
-        weights = {name: t for name, t in tensors.items() if not name.startswith(("encoder.", "scale."))}
+        weights = {name: t for name, t in tensors.items() if not name.startswith("scale.")}
         network.load_state_dict(weights, strict=True, assign=True)
     except (RuntimeError, InputError, TypeError, ValueError) as error:
         raise RunError(f"{folder} is damaged or of another kind: {str(error).splitlines()[0]}") from None

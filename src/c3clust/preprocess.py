@@ -18,15 +18,15 @@ import torch
 from torch import Tensor
 
 from c3clust import augment, checks, encoders
-from c3clust.data.samples import ArrayLike, Samples
+from c3clust.data.samples import ArrayLike, Dataset, Samples, Table, Texts
 from c3clust.encoders import Encoder
 from c3clust.errors import InputError, MissingExtraError
-from c3clust.model_io import with_prefix, without_prefix
 
 __all__ = ["SCALES", "InputOptions", "Prepared", "Preprocessor", "standard_scaling"]
 
 SCALES = ("auto", "standard", "l2", "none")  # what a parameter `scale` may be
 Scaling = tuple[Tensor, Tensor]  # mean and standard deviation of each feature
+SCALING = ("scale.centre", "scale.spread")  # their names in a saved model
 log = logging.getLogger(__name__)
 
 
@@ -43,7 +43,7 @@ class InputOptions:
 
     def load_options(self) -> dict[str, Any]:
         """How files are read for `fit`: options for `data.load`."""
-        return {"image_size": self.image_size, **encoders.reading(self.encoder)}
+        return {"image_size": self.image_size, **encoders.load_options(self.encoder)}
 
 
 @dataclass(frozen=True)
@@ -68,23 +68,23 @@ class Preprocessor:
     shape: tuple[int, ...] = ()  # of one sample, as the network sees it
 
     @classmethod
-    def choose(cls, dataset: Any, options: InputOptions) -> tuple["Preprocessor", str | None]:
+    def choose(cls, dataset: Dataset, options: InputOptions) -> tuple["Preprocessor", str | None]:
         """The preprocessor for these samples, not fitted yet, and perhaps a note about an encoder that would help."""
         if options.image_size is not None:
             checks.whole("image_size", options.image_size, why="it is a side in pixels. A usual value is 32.")
         spec, note = options.encoder, None
-        needed = dataset.kind in ("text", "table") and spec in (None, "none")
+        needed = isinstance(dataset, Texts | Table) and spec in (None, "none")
         if needed or (isinstance(spec, str) and spec == "auto"):
             spec, note = encoders.auto(dataset)
-        if spec is None and dataset.kind == "text":
+        if spec is None and isinstance(dataset, Texts):
             raise MissingExtraError(note)
         if spec is None or spec == "none":
             return cls(unit=options.scale == "l2"), note
-        encoder = encoders.load(spec).at(options.image_size)
-        encoder.check(dataset)
-        if options.finetune and encoder.kind != "image":
+        encoder = encoders.load(spec).resize_to(options.image_size)
+        encoder.validate(dataset)
+        if options.finetune and encoder.takes is not Samples:
             raise InputError(
-                f"finetune=True trains encoders of pictures only, and {encoder} is one of {encoder.kind}s."
+                f"finetune=True trains encoders of pictures only, and {encoder} is one of {encoder.takes.noun}s."
             )
         encoder.fit(dataset)
         return cls(encoder, options.finetune, unit=options.scale == "l2"), note
@@ -96,7 +96,7 @@ class Preprocessor:
 
     def fit(
         self,
-        dataset: Any,
+        dataset: Dataset,
         options: InputOptions,
         policy: augment.Policy,
         *,
@@ -116,7 +116,7 @@ class Preprocessor:
         notes: list[str] = []
         features, samples = None, dataset
         if not self.finetune:
-            own = encoder.on_features(policy)
+            own = encoder.feature_policy(policy)
             views = options.views if own is None else 0
             samples = features = encoders.features(encoder, dataset, policy, views, folder=folder, verbose=verbose)
             note |= {"views": views, "augment": augment.spec(own or policy), "features": encoder.width}
@@ -133,27 +133,23 @@ class Preprocessor:
     def load_options(self) -> dict[str, Any]:
         """How files are read for `predict`: options for `data.load`."""
         if self.frozen_encoder is not None:
-            return self.frozen_encoder.reading()
+            return self.frozen_encoder.load_options()
         if len(self.shape) == 1:
             return {"embeddings": True}
         return {"image_size": max(self.shape[-2:]), "channels": self.shape[0]}
 
-    def transform(self, dataset: Any, device: torch.device) -> ArrayLike:
+    def transform(self, dataset: Dataset, device: torch.device) -> ArrayLike:
         """The samples as the network sees them; refused if they do not fit."""
         encoder = self.frozen_encoder
         if encoder is None or dataset.kind == "vector":  # they may be features already
             self._check_fit(dataset)
             return self._scaled(dataset.x)
-        return self._scaled(encoders.Encoded(encoder.taken(dataset).x, encoder.to(device)))
+        return self._scaled(encoders.lazy_features(encoder.to(device), dataset).x)
 
     def state(self) -> tuple[dict[str, Any] | None, dict[str, Tensor]]:
         """What a saved model contains: the description of the encoder, and tensors."""
-        tensors: dict[str, Tensor] = {}
-        if self.scaling is not None:
-            tensors |= {"scale.centre": self.scaling[0], "scale.spread": self.scaling[1]}
-        if self.encoder is None:
-            return None, tensors
-        return encoders.saved(self.encoder), tensors | with_prefix("encoder", self.encoder.tensors())
+        tensors = {} if self.scaling is None else dict(zip(SCALING, self.scaling, strict=True))
+        return None if self.encoder is None else encoders.to_config(self.encoder), tensors
 
     @classmethod
     def from_state(
@@ -165,12 +161,10 @@ class Preprocessor:
         given: Any = None,
     ) -> "Preprocessor":
         """What `state` described; `given` is an encoder that only the user's code can make."""
-        restored = encoders.restored(encoder, without_prefix("encoder", tensors), given)
-        scaling = tensors.get("scale.centre"), tensors.get("scale.spread")
-        whole = scaling if scaling[0] is not None and scaling[1] is not None else None
-        return cls(restored, options.finetune, whole, options.scale == "l2", shape)  # type: ignore[arg-type]
+        scaling = (tensors[SCALING[0]], tensors[SCALING[1]]) if tensors.keys() >= set(SCALING) else None
+        return cls(encoders.from_config(encoder, given), options.finetune, scaling, options.scale == "l2", shape)
 
-    def _fit_scaling(self, samples: Samples, options: InputOptions) -> ArrayLike:
+    def _fit_scaling(self, samples: Dataset, options: InputOptions) -> ArrayLike:
         """Set the scaling and the shape."""
         scaled = self.encoder is not None and self.encoder.scaled
         standard = options.standardise and not scaled if options.scale == "auto" else options.scale == "standard"
@@ -192,10 +186,10 @@ class Preprocessor:
             return _Scaled(x, None)
         return x if self.scaling is None else _Scaled(x, self.scaling)
 
-    def _check_fit(self, dataset: Any) -> None:
+    def _check_fit(self, dataset: Dataset) -> None:
         """Refuse samples that the model was not trained for: pictures for vectors, other channels, other features."""
-        if dataset.kind in ("text", "table"):
-            raise InputError(f"This model was trained on samples of shape {self.shape}, not on {dataset.kind}s.")
+        if not isinstance(dataset, Samples):
+            raise InputError(f"This model was trained on samples of shape {self.shape}, not on {dataset.noun}s.")
         given, needed = tuple(dataset.x.shape[1:]), self.shape
         same = given == needed if len(needed) == 1 else len(given) == 3 and given[0] == needed[0]
         if not same:

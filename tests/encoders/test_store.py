@@ -35,7 +35,7 @@ def made(images, folder, views=2, module=None, policy=CROP, seed=0):
     """The features, and how many pictures the module saw for them."""
     module = module or Counting()
     encoder = encoders.load(module)
-    encoder.check(images)
+    encoder.validate(images)
     assert encoder.width == 12
     module.seen = 0
     return encoders.features(encoder, images, augment.policy(policy), views, folder=folder, seed=seed), module.seen
@@ -116,7 +116,7 @@ def test_a_failure_leaves_nothing_half_done(images, tmp_path):
             return super().forward(x)
 
     module = Failing()
-    encoder = encoders.load(module).at(12)
+    encoder = encoders.load(module).resize_to(12)
     encoder.size, encoder.shape = None, (3, 12, 12)
     assert encoder.width == 12
     with pytest.raises(KeyboardInterrupt):
@@ -139,12 +139,12 @@ def test_memory_is_bounded_by_the_batch(tmp_path):
     encoder = encoders.load(module)
     encoders.features(encoder, images, None, 0, folder=tmp_path)
     assert max(sizes) <= 256
-    assert encoder.at(512).batch == 8
+    assert encoder.resize_to(512).batch == 8
 
 
-def test_the_encoded_index_like_their_features(images):
+def test_lazy_features_are_the_stored_ones(images):
     encoder = encoders.load(Counting())
-    lazy = encoders.Encoded(images.x, encoder)
+    lazy = encoders.lazy_features(encoder, images).x
     whole = encoders.features(encoder, images).x[:]
     np.testing.assert_array_equal(lazy[np.array([4, 2])], whole[[4, 2]])
     np.testing.assert_array_equal(lazy[5:9], whole[5:9])

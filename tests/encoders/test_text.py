@@ -1,8 +1,10 @@
 import json
+import shutil
 
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 import c3clust
 from c3clust import CC, KMeans, augment, data, encoders
@@ -23,15 +25,31 @@ def test_features_are_of_length_one_and_do_not_depend_on_the_batch(bert, sentenc
     torch.testing.assert_close(h[:5], alone, atol=1e-5, rtol=0)
 
 
-def test_against_transformers(bert, sentences):
+def test_against_transformers(bert, sentences, no_network):
+    """The mean over the tokens of the last layer, of unit length."""
     transformers = pytest.importorskip("transformers", reason="transformers is not installed")
-    tokens = encoders.load(f"bert:{bert}").reader.tokens
     theirs = transformers.BertModel.from_pretrained(bert).eval()
-    rows = [tokens(sentence, 24) for sentence in sentences[:4]]
+    pieces = (bert / "vocab.txt").read_text().split()
+    rows = [[2, *(pieces.index(word) for word in sentence.split()), 3] for sentence in sentences[:4]]
     with torch.no_grad():
         y = [theirs(torch.tensor([row])).last_hidden_state[0].mean(dim=0) for row in rows]
     ours = encode(encoders.load(f"bert:{bert}"), sentences[:4])
     torch.testing.assert_close(ours, torch.nn.functional.normalize(torch.stack(y), dim=1), atol=1e-5, rtol=0)
+
+
+def test_long_texts_are_cut(bert):
+    encoder = encoders.load(f"bert:{bert}")
+    assert encoder.describe()["tokens"] == 24
+    h = encode(encoder, ["the cat " * 11, "the cat " * 11 + "soup " * 50])
+    torch.testing.assert_close(h[0], h[1], atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("spec", ["bert", "st"])
+def test_a_folder_without_modules_gets_mean_pooling(bert, sentences, spec):
+    expected = encode(encoders.load(f"bert:{bert}"), sentences)
+    (bert / "modules.json").unlink()
+    shutil.rmtree(bert / "1_Pooling")
+    torch.testing.assert_close(encode(encoders.load(f"{spec}:{bert}"), sentences), expected, atol=1e-5, rtol=0)
 
 
 def test_views_differ_and_come_again_with_the_seed(bert, sentences):
@@ -122,10 +140,12 @@ def test_only_encoders_of_pictures_are_trained(bert, sentences):
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("config.json", b"{}", "kind None"),
-        ("config.json", b"{", "cannot be read as a BERT"),
-        ("vocab.txt", b"a\nb\n", "not a plain BERT"),
-        ("model.safetensors", b"nonsense", "does not fit"),
+        ("config.json", b"{}", "cannot be read as a sentence encoder"),
+        ("config.json", b"{", "cannot be read as a sentence encoder"),
+        ("vocab.txt", b"a\nb\n", "has a vocabulary of .* which does not fit its network of 25"),
+        ("model.safetensors", b"nonsense", "cannot be read as a sentence encoder"),
+        ("modules.json", b"{", "modules.json cannot be read"),
+        ("modules.json", b"[1]", "modules.json cannot be read"),
     ],
 )
 def test_damaged_folders_get_one_sentence(bert, name, content, words):
@@ -137,8 +157,68 @@ def test_damaged_folders_get_one_sentence(bert, name, content, words):
 def test_weights_of_another_shape(bert):
     config = json.loads((bert / "config.json").read_text())
     (bert / "config.json").write_text(json.dumps({**config, "intermediate_size": 64}))
-    with pytest.raises(DataError, match="does not fit"):
+    with pytest.raises(DataError, match="cannot be read as a sentence encoder"):
         encoders.load(f"bert:{bert}")
+
+
+def test_missing_weights_are_not_drawn_at_random(bert):
+    state = load_file(bert / "model.safetensors")
+    state.pop("encoder.layer.1.output.dense.weight")
+    save_file(state, bert / "model.safetensors", {"format": "pt"})
+    with pytest.raises(DataError, match=r"the weights of encoder.layer.1.output.dense.weight are missing"):
+        encoders.load(f"bert:{bert}")
+
+
+def test_other_files_than_safetensors_are_not_read(bert):
+    torch.save(load_file(bert / "model.safetensors"), bert / "pytorch_model.bin")
+    (bert / "model.safetensors").unlink()
+    with pytest.raises(DataError, match=r"model.safetensors is missing"):
+        encoders.load(f"st:{bert}")
+
+
+@pytest.mark.parametrize("kind", ["evil.Transformer", "sentence_transformers.models.Router", "os.system"])
+def test_no_code_of_a_model_is_run(bert, kind, tmp_path):
+    (bert / "evil.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\nclass Transformer: ...\n")
+    modules = json.loads((bert / "modules.json").read_text())
+    modules[1]["type"] = kind
+    (bert / "modules.json").write_text(json.dumps(modules))
+    with pytest.raises(DataError, match=f"has a module '{kind}', which is not loaded"):
+        encoders.load(f"st:{bert}")
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_config_with_code_of_its_own_runs_none(bert, tmp_path):
+    (bert / "evil.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\nclass Model: ...\n")
+    config = json.loads((bert / "config.json").read_text())
+    auto = {"auto_map": {"AutoConfig": "evil.Model", "AutoModel": "evil.Model"}, "model_type": "evil"}
+    (bert / "config.json").write_text(json.dumps(config | auto))
+    (bert / "sentence_bert_config.json").write_text(json.dumps({"model_args": {"trust_remote_code": True}}))
+    with pytest.raises(DataError, match="cannot be read as a sentence encoder"):
+        encoders.load(f"st:{bert}")
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_model_that_cannot_be_downloaded(monkeypatch):
+    hub = pytest.importorskip("huggingface_hub", reason="sentence-transformers is not installed")
+
+    def offline(name, **options):
+        assert (name, options) == ("sentence-transformers/no-such-model", {"allow_patterns": list(text.FILES)})
+        raise OSError("no network.\nTry again.")
+
+    monkeypatch.setattr(hub, "snapshot_download", offline)
+    with pytest.raises(InputError, match=r"encoder='st:no-such-model' cannot be loaded: no network\."):
+        encoders.load("st:no-such-model")
+
+
+def test_a_run_on_texts_is_an_encoder(bert, sentences, tmp_path):
+    first = CC(2, encoder=f"bert:{bert}", epochs=2, projection_dim=6, random_state=0).fit(sentences)
+    first.save(tmp_path / "first")
+    second = KMeans(2, encoder=str(tmp_path / "first"), random_state=0).fit(sentences)
+    np.testing.assert_array_equal(second.encoder_.encode(sentences), first.transform(sentences))
+    second.save(tmp_path / "second")
+    np.testing.assert_array_equal(c3clust.load(tmp_path / "second").predict(sentences), second.labels_)
+    third = CC(2, encoder=str(tmp_path / "first"), epochs=1, views=1, random_state=0).fit(sentences)
+    assert third.input_shape_ == (6,)
 
 
 def test_minilm_knows_what_belongs_together():

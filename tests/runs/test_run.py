@@ -27,7 +27,9 @@ def test_originals_are_found_inside_the_folder_only(tmp_path):
 
 def test_an_unfinished_folder_is_not_a_run(tmp_path, monkeypatch):
     """Without record.json a folder is no run: it is written when all files that a model needs are complete."""
-    monkeypatch.setattr("c3clust.records.record.RunRecord.write", lambda *_: (_ for _ in ()).throw(OSError(28, "disk full")))
+    monkeypatch.setattr(
+        "c3clust.records.record.RunRecord.write", lambda *_: (_ for _ in ()).throw(OSError(28, "disk full"))
+    )
     images = data.load(np.random.default_rng(0).random((20, 4)))
     with pytest.raises(RunError, match="disk full"):
         KMeans(2).fit(images, run_dir=tmp_path / "run")

@@ -1,8 +1,8 @@
-"""Two random views of each image: policies as batched tensor functions, on the device of x.
+"""Random views of samples: policies as batched tensor functions, on the device of x.
 
 A policy is called with a batch x ([N, C, H, W], uint8 or float in [0, 1]; vectors [N, F]), the (height, width) of the
-views and a CPU generator. All random numbers come from that generator, one set per sample, so that the same seed
-gives the same views on every device.
+views and a CPU generator. All random numbers come from this generator, one set per sample, so that a seed gives the
+same views on every device.
 
 >>> import torch
 >>> x = torch.zeros(4, 3, 40, 40, dtype=torch.uint8)

@@ -1,21 +1,28 @@
-"""Checks of the options of policies: one InputError sentence each."""
+"""Validation of the options of policies."""
 
 import math
 from typing import Any
 
 from c3clust.errors import InputError
 
-__all__ = ["check_number", "check_range"]
+__all__ = ["check_number", "check_probabilities", "check_range"]
 
 
 def check_number(policy: Any, name: str, low: float, high: float, why: str) -> None:
+    """A finite number in [low, high]."""
     value = getattr(policy, name)
     if not isinstance(value, (int, float)) or isinstance(value, bool) or not low <= value <= high or math.isinf(value):
         raise InputError(f"{name}={value!r} is outside [{low}, {high}]: {why}.")
 
 
+def check_probabilities(policy: Any, *names: str) -> None:
+    """Numbers in [0, 1]."""
+    for name in names:
+        check_number(policy, name, 0, 1, "it is a probability")
+
+
 def check_range(policy: Any, name: str, low: float, high: float, open_low: bool = False) -> None:
-    """Two numbers in order; lists (from JSON and TOML) become tuples."""
+    """Two numbers in ascending order. Lists (from JSON and TOML) are converted to tuples."""
     value = getattr(policy, name)
     try:
         first, last = (float(v) for v in value)

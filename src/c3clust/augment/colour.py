@@ -1,8 +1,8 @@
-"""The colours of a view: brightness, contrast, saturation, hue, greyscale and blur, in place, per-sample parameters.
+"""Brightness, contrast, saturation, hue, greyscale and blur, in place, with parameters per sample.
 
-Definitions are torchvision's for tensors. Every function takes x [N, C, h, w] float32 in [0, 1], changes it, and
-returns it; parameters have one entry per sample. Only three channels have a colour: with any other number,
-contrast is relative to each channel's own mean, and saturation, hue and greyscale do not exist.
+The definitions are those of torchvision for tensors. Every function modifies and returns x [N, C, h, w], float32 in
+[0, 1]; parameters have one entry per sample. Unless there are three channels, contrast is relative to the mean of each
+channel, and saturation, hue and greyscale are not applied.
 """
 
 import math
@@ -20,7 +20,7 @@ LUMA = (0.2989, 0.587, 0.114)  # of red, green and blue in grey
 
 
 def _plane(name: str, x: Tensor) -> Tensor:
-    """Working memory for one number a pixel: [N, 1, h, w]"""
+    """Working memory for one number per pixel: [N, 1, h, w]"""
     return scratch(name, (len(x), 1, *x.shape[2:]), x)
 
 
@@ -31,7 +31,7 @@ def _grey(x: Tensor) -> Tensor:
 
 
 def _per_sample(parameter: Tensor, x: Tensor) -> Tensor | float:
-    """Ready to be combined with x; for a single sample a plain number, which is faster."""
+    """The parameter in a shape to combine with x; a float for a single sample, which is faster."""
     return float(parameter) if len(x) == 1 else parameter.to(x.device, torch.float32)[:, None, None, None]
 
 
@@ -51,7 +51,7 @@ def contrast_(x: Tensor, factor: Tensor) -> Tensor:
 
 def _mix(base: Tensor, x: Tensor, f: Tensor | float) -> Tensor:
     """base + f x within [0, 1], in x"""
-    return x.mul_(f).add_(base).clamp_(0, 1)  # addcmul is slower with one number a sample
+    return x.mul_(f).add_(base).clamp_(0, 1)  # addcmul is slower with one number per sample
 
 
 def saturation_(x: Tensor, factor: Tensor) -> Tensor:
@@ -61,9 +61,9 @@ def saturation_(x: Tensor, factor: Tensor) -> Tensor:
 
 
 def hue_(x: Tensor, shift: Tensor) -> Tensor:
-    """Add `shift`, a share of the full circle, to the hue of HSV.
+    """Add `shift`, a fraction of the full circle, to the hue of HSV.
 
-    In HSV a hue shift keeps each pixel's largest value v and smallest value v - d, and moves its place p on the
+    In HSV a hue shift keeps each pixel's largest value v and smallest value v - d, and moves its position p on the
     hexagon: 0 red, 2 green, -2 blue, in [-3, 3]. Without branches, |p| d = g + b - r + v - 2 (v - d), and p has the
     sign of g - b. A channel that peaks at t is v - d clip(a - 1, 0, 1), a the distance from p to t on a circle of 6.
     """
@@ -81,7 +81,7 @@ def hue_(x: Tensor, shift: Tensor) -> Tensor:
 
 
 def greyscale_(x: Tensor, which: Tensor) -> Tensor:
-    """All three channels become grey where `which` [N] is true."""
+    """Convert to grey (in all three channels) where `which` [N] is true."""
     index = which.nonzero().squeeze(1).to(x.device)
     if len(index) == len(x):
         return x.copy_(_grey(x).expand_as(x))
@@ -89,7 +89,7 @@ def greyscale_(x: Tensor, which: Tensor) -> Tensor:
 
 
 def blur_(x: Tensor, sigma: Tensor, kernel: int) -> Tensor:
-    """Gaussian blur with `kernel` taps a side (odd), the border mirrored; taps beyond 5 sigma (1e-6) are left out."""
+    """Gaussian blur with an odd `kernel` size and mirrored borders; taps beyond 5 sigma (1e-6) are left out."""
     half = min(kernel // 2, math.ceil(5 * float(sigma.max())))
     taps = torch.arange(-half, half + 1, dtype=torch.float32)
     weight = torch.exp(-0.5 * (taps / sigma.to(torch.float32)[:, None]) ** 2)
@@ -99,7 +99,7 @@ def blur_(x: Tensor, sigma: Tensor, kernel: int) -> Tensor:
 
 
 def _weigh(x: Tensor, weight: Tensor, dim: int, out: Tensor | None = None) -> Tensor:
-    """The weighted sum of x and its shifts along `dim`, which gets shorter by the number of taps less one."""
+    """The weighted sum of x and its shifts along `dim`, which is shortened by the number of taps minus one."""
     length = x.shape[dim] - weight.shape[1] + 1
     weights = [_per_sample(w, x) for w in weight.unbind(1)]
     out = torch.mul(x.narrow(dim, 0, length), weights[0], out=out)
@@ -120,14 +120,17 @@ def jitter_(x: Tensor, factors: Tensor, order: Tensor, which: Tensor) -> Tensor:
     chosen = which.nonzero().squeeze(1)
     if bool((order == order[:1]).all()):
         return _change(x, chosen, factors, order)
-    for pair in (order[:, :2], order[:, 2:]):  # sorted by two steps, samples of one operation are neighbours
+    for pair in (
+        order[:, :2],
+        order[:, 2:],
+    ):  # sorting by two steps makes samples of one operation adjacent
         key = 4 * pair[chosen, 0] + pair[chosen, 1]
         _change(x, chosen[key.argsort(stable=True)], factors, pair)
     return x
 
 
 def _change(x: Tensor, chosen: Tensor, factors: Tensor, order: Tensor) -> Tensor:
-    """Apply the operations to the chosen samples of x, which are copied only if they are not all of it."""
+    """Apply the operations to the chosen samples of x. They are copied only if they are not all samples."""
     if len(chosen) == 0:
         return x
     if len(chosen) == len(x) and bool((chosen[1:] > chosen[:-1]).all()):
@@ -137,7 +140,7 @@ def _change(x: Tensor, chosen: Tensor, factors: Tensor, order: Tensor) -> Tensor
 
 
 def _apply_in_turn(x: Tensor, factors: Tensor, order: Tensor) -> Tensor:
-    """One step after the other; at each, runs of neighbours with the same operation are changed together."""
+    """Apply the steps in turn. Adjacent samples with the same operation are processed together."""
     usable = 4 if x.shape[1] == 3 else 2
     for step in zip(*order.tolist(), strict=True):
         start = 0

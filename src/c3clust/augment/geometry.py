@@ -1,6 +1,6 @@
-"""Where the pixels of a view come from: random crops, and one resampling step for crop, flip and rotation.
+"""Random crops, and one resampling step for crop, flip and rotation.
 
-A box is (top, left, height, width) in whole pixels of the source. Boxes, flips and angles live on the CPU.
+A box is (top, left, height, width) in whole pixels of the source. Boxes, flips and angles are on the CPU.
 Shapes: x [N, C, H, W] uint8 or float, boxes [N, 4] int64, the result [N, C, h, w] float32.
 """
 
@@ -15,12 +15,12 @@ from c3clust.augment.scratch import scratch
 
 __all__ = ["affine_crop", "crop_resize", "draw_boxes", "full_boxes"]
 
-ATTEMPTS = 10  # as torchvision: so many draws of area and ratio before the central crop is taken
-LOOP_PIXELS = 96 * 96  # on the CPU, larger outputs are resampled image by image: sparse taps beat dense products
+ATTEMPTS = 10  # draws of area and ratio before the central crop is used, as in torchvision
+LOOP_PIXELS = 96 * 96  # on the CPU, larger outputs are resampled image by image, with sparse taps
 
 
 def full_boxes(n: int, height: int, width: int) -> Tensor:
-    """The boxes that keep everything."""
+    """Boxes of the whole images."""
     return torch.tensor([[0, 0, height, width]]).expand(n, 4)
 
 
@@ -32,7 +32,7 @@ def draw_boxes(
     ratio: tuple[float, float],
     generator: torch.Generator,
 ) -> Tensor:
-    """Random resized crops: a share of the area from `scale`, width / height log-uniform in `ratio`."""
+    """Random resized crops: a fraction of the area in `scale`, width / height log-uniform in `ratio`."""
     u = torch.rand(n, 2 * ATTEMPTS + 2, generator=generator, dtype=torch.float64)
     area = height * width * (scale[0] + (scale[1] - scale[0]) * u[:, :ATTEMPTS])
     aspect = torch.exp(math.log(ratio[0]) + math.log(ratio[1] / ratio[0]) * u[:, ATTEMPTS : 2 * ATTEMPTS])
@@ -53,7 +53,7 @@ def _central_box(height: int, width: int, ratio: tuple[float, float]) -> Tensor:
 
 
 def crop_resize(x: Tensor, boxes: Tensor, flip: Tensor, size: tuple[int, ...], out: Tensor | None = None) -> Tensor:
-    """Crop, resize with the antialiased triangle filter, and mirror left to right where `flip` [N] says so.
+    """Crop, resize with the antialiased triangle filter, and mirror left to right where `flip` [N] is true.
 
     Equal to F.interpolate(crop, mode="bilinear", antialias=True). uint8 is scaled to [0, 1].
     """
@@ -67,7 +67,7 @@ def crop_resize(x: Tensor, boxes: Tensor, flip: Tensor, size: tuple[int, ...], o
     source = scratch("source", (n, c, height, width), x).copy_(x)
     across = torch.bmm(source.flatten(1, 2), columns, out=scratch("across", (n, c * height, w), x))
     rows = _triangle_weights(boxes[:, 0], boxes[:, 2], (height, h), 1.0, x)  # [N, H, h]
-    rows = scratch("rows", (n, c, h, height), x).copy_(rows.transpose(1, 2)[:, None])  # bmm wants them laid out
+    rows = scratch("rows", (n, c, h, height), x).copy_(rows.transpose(1, 2)[:, None])  # bmm needs contiguous rows
     torch.bmm(rows.flatten(0, 1), across.view(n * c, height, w), out=out.view(n * c, h, w))
     return out
 
@@ -85,7 +85,7 @@ def _resize_each(x: Tensor, boxes: Tensor, flip: Tensor, one: float, out: Tensor
 
 
 def _enlarge(crop: Tensor, mirrored: bool, one: float, view: Tensor) -> None:
-    """Two taps each way, as whole rows, first of the image turned on its side; faster than F.interpolate."""
+    """Two taps per axis, as whole rows of the transposed image, then of the image; faster than F.interpolate."""
     (c, h, w), (tall, wide) = crop.shape, view.shape[1:]
     turned = scratch("turned", (c, w, h), crop, crop.dtype).copy_(crop.transpose(1, 2))
     across = _blend_rows(turned, _two_taps(w, wide, mirrored), scratch("across", (c, wide, h), crop))
@@ -111,7 +111,7 @@ def _rows(x: Tensor, index: Tensor, name: str) -> Tensor:
 
 @lru_cache(maxsize=2048)
 def _two_taps(n_in: int, n_out: int, mirrored: bool) -> tuple[Tensor, Tensor, Tensor]:
-    """The two source rows of each output row, and the second one's share [n_out, 1]."""
+    """The two source rows of each output row, and the weight of the second one [n_out, 1]."""
     place = (torch.arange(0.5, n_out) * (n_in / n_out) - 0.5).clamp_(0, n_in - 1)
     place = place.flip(0) if mirrored else place
     first = place.long()
@@ -128,7 +128,7 @@ def _triangle_weights(
 ) -> Tensor:
     """Columns of resampling weights [N, n_in, n_out] that sum to `total`, on the device of `like`.
 
-    A triangle that reaches one source pixel to either side of its centre, or further where the crop shrinks.
+    A triangle with a half width of one source pixel, or more if the crop is reduced.
     """
     n_in, n_out = sides
     step = (length / n_out)[:, None]  # [N, 1] source pixels per output pixel
@@ -139,7 +139,7 @@ def _triangle_weights(
     pixel = torch.arange(0.5, n_in, device=like.device)[:, None]
     first, last = start[:, None] + 0.5, (start + length)[:, None] - 0.5
     weight = scratch("weight", (len(start), n_in, n_out), like)
-    if bool((length <= n_out).all()):  # nothing shrinks: two taps, which sum to 1 if the centre stays between them
+    if bool((length <= n_out).all()):  # no reduction: two taps, which sum to 1 if the centre is between them
         centre = torch.minimum(torch.maximum(centre, first), last).mul_(total).to(like.device)
         return torch.sub(pixel * total, centre[:, None], out=weight).abs_().neg_().add_(total).clamp_(min=0)
     torch.sub(pixel, centre.to(like.device)[:, None], out=weight)
@@ -151,9 +151,9 @@ def _triangle_weights(
 
 
 def affine_crop(x: Tensor, boxes: Tensor, degrees: Tensor, size: tuple[int, ...]) -> Tensor:
-    """Crop, turn about the crop's centre and resize, in one bilinear resampling; the border repeats outside.
+    """Crop, rotate about the centre of the crop and resize, in one bilinear resampling; the border is repeated.
 
-    Where the whole image is larger than the view, each output pixel averages k x k samples against aliasing.
+    If the image is larger than the view, each output pixel is the mean of k x k samples, against aliasing.
     """
     height, width = x.shape[2:]
     k = max(1, math.ceil(height / size[0]), math.ceil(width / size[1]))
@@ -166,7 +166,7 @@ def affine_crop(x: Tensor, boxes: Tensor, degrees: Tensor, size: tuple[int, ...]
 
 
 def _affine_matrices(boxes: Tensor, degrees: Tensor, height: int, width: int) -> Tensor:
-    """[N, 2, 3]: from the view's coordinates in [-1, 1] to the source's; a positive angle turns counter-clockwise."""
+    """[N, 2, 3]: from the view's coordinates in [-1, 1] to the source's; a positive angle rotates counter-clockwise."""
     top, left, h, w = boxes.to(torch.float32).unbind(1)
     cos, sin = torch.cos(torch.deg2rad(degrees)), torch.sin(torch.deg2rad(degrees))
     x_row = torch.stack([cos * w / width, -sin * h / width, (2 * left + w) / width - 1], dim=1)

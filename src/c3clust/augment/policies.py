@@ -1,4 +1,4 @@
-"""Policies: which augmentations a kind of data gets, and how strong. Each is a frozen dataclass of its options."""
+"""Augmentation policies. Each is a frozen dataclass of its options."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from c3clust.augment import colour, geometry
-from c3clust.augment.checks import check_number, check_range
+from c3clust.augment.checks import check_number, check_probabilities, check_range
 from c3clust.augment.rows import Rows
 from c3clust.augment.scratch import scratch
 from c3clust.augment.words import Words
@@ -20,20 +20,20 @@ __all__ = ["Digit", "Identity", "Photo", "Policy", "Vector", "names", "policy", 
 Size = tuple[int, ...]  # (height, width), or (features,)
 Policy = Callable[[Tensor, Size, torch.Generator], Tensor]
 
-PIECE_PIXELS = 2**18  # photos are worked on in pieces of so many output pixels: fewer calls, memory bounded
+PIECE_PIXELS = 2**18  # output pixels per piece of a batch of photos, which bounds the memory
 
 
 @dataclass(frozen=True)
 class Photo:
-    """SimCLR's pool: random resized crop, horizontal flip, colour jitter, greyscale, blur.
+    """The augmentations of SimCLR: random resized crop, horizontal flip, colour jitter, greyscale, blur.
 
-    Every sample has its own parameters. The order of the four jitter operations is random, and shared by runs of
-    neighbours that make up 262144 pixels of view: 256 samples at 32 pixels, 5 at 224 pixels. Samples with one channel
-    get brightness and contrast only, images with two or more than three likewise, channel by channel.
+    Every sample has its own parameters. The order of the four jitter operations is random, and shared by consecutive
+    samples of 262144 output pixels: 256 samples at 32 pixels, 5 at 224 pixels. Unless there are three channels, only
+    brightness and contrast are changed, channel by channel.
 
     Parameters
     ----------
-    scale : share of the image's area that a crop keeps, from and to.
+    scale : fraction of the area of the image in a crop, from and to.
     ratio : width / height of a crop, from and to.
     flip : probability of a horizontal flip.
     jitter : strength s; brightness, contrast and saturation change by up to 0.8 s, hue by up to 0.2 s of the circle.
@@ -61,8 +61,7 @@ class Photo:
         _check_crop(self)
         check_range(self, "sigma", 0, math.inf, open_low=True)
         check_number(self, "jitter", 0, 2.5, "with more, the hue would go round more than half the circle")
-        for name in ("flip", "jitter_p", "grey", "blur"):
-            check_number(self, name, 0, 1, "it is a probability")
+        check_probabilities(self, "flip", "jitter_p", "grey", "blur")
 
     def __call__(self, x: Tensor, size: Size, generator: torch.Generator) -> Tensor:
         _check_images(x)
@@ -70,7 +69,7 @@ class Photo:
         boxes = geometry.draw_boxes(n, height, width, self.scale, self.ratio, generator)
         run = max(1, PIECE_PIXELS // (size[0] * size[1]))
         orders = torch.rand(-(-n // run), 4, generator=generator).argsort(dim=1)
-        u = torch.rand(n, 9, generator=generator)  # one column for each other decision
+        u = torch.rand(n, 9, generator=generator)  # one column per other decision
         draws = _PhotoDraws(
             flip=u[:, 0] < self.flip,
             jitter=u[:, 1] < (self.jitter_p if self.jitter else 0),
@@ -83,7 +82,7 @@ class Photo:
         view = torch.empty((n, x.shape[1], *size), device=x.device)
         length = run if x.device.type == "cpu" else max(1, n)
         for piece in (slice(start, start + length) for start in range(0, n, length)):
-            _work(x[piece], boxes[piece], draws.of(piece), blur_kernel(size), view[piece])
+            _photo_views(x[piece], boxes[piece], draws.of(piece), blur_kernel(size), view[piece])
         return view
 
     def _factors(self, u: Tensor) -> Tensor:
@@ -96,7 +95,7 @@ class Photo:
 
 @dataclass(frozen=True)
 class _PhotoDraws:
-    """What Photo has drawn for a batch; all on the CPU."""
+    """The random parameters of Photo for a batch, on the CPU."""
 
     flip: Tensor
     jitter: Tensor
@@ -107,15 +106,15 @@ class _PhotoDraws:
     sigma: Tensor
 
     def of(self, index: slice | Tensor) -> "_PhotoDraws":
-        """Those of some samples."""
+        """The parameters of some samples."""
         return _PhotoDraws(*(getattr(self, field.name)[index] for field in fields(self)))
 
 
-def _work(x: Tensor, boxes: Tensor, draws: _PhotoDraws, kernel: int, out: Tensor) -> None:
-    """One piece of a batch of photos, from x to `out`.
+def _photo_views(x: Tensor, boxes: Tensor, draws: _PhotoDraws, kernel: int, out: Tensor) -> None:
+    """Make the views of one piece of a batch of photos, from x to `out`.
 
-    Samples are taken in the order: jittered, jittered and grey, grey, neither. So each operation has neighbours to
-    work on, in place, and the last step puts all where they belong.
+    Samples are sorted: jittered, jittered and grey, grey, neither. So each operation is applied in place to adjacent
+    samples; the last step restores the order.
     """
     sort = torch.argsort(torch.where(draws.jitter, draws.grey.int(), 3 - draws.grey.int()), stable=True)
     there, alone = sort.to(x.device), len(x) == 1
@@ -138,13 +137,13 @@ def _work(x: Tensor, boxes: Tensor, draws: _PhotoDraws, kernel: int, out: Tensor
 
 @dataclass(frozen=True)
 class Digit:
-    """Handwriting and other signs that a mirror would spoil: random resized crop and a small rotation.
+    """For handwriting and other signs, which must not be mirrored: random resized crop and a small rotation.
 
     Parameters
     ----------
-    scale : share of the image's area that a crop keeps, from and to.
+    scale : fraction of the area of the image in a crop, from and to.
     ratio : width / height of a crop, from and to.
-    rotation : largest angle in degrees, either way.
+    rotation : largest angle in degrees, in both directions.
     """
 
     scale: tuple[float, float] = (0.4, 1.0)
@@ -164,10 +163,10 @@ class Digit:
 
 @dataclass(frozen=True)
 class Vector:
-    """Feature vectors [N, F]: Gaussian noise, then some entries set to 0.
+    """For feature vectors [N, F]: Gaussian noise, then some entries set to 0.
 
-    Features are expected to be standardised (mean 0, standard deviation 1), as the estimators do before training:
-    then 0 is the mean, and the noise is a share of each feature's own spread.
+    Features should be standardised (mean 0, standard deviation 1), as the estimators do before training. Then 0 is the
+    mean, and the noise is relative to the standard deviation of each feature.
 
     Parameters
     ----------
@@ -180,7 +179,7 @@ class Vector:
 
     def __post_init__(self) -> None:
         check_number(self, "noise", 0, math.inf, "it is a standard deviation")
-        check_number(self, "mask", 0, 1, "it is a probability")
+        check_probabilities(self, "mask")
 
     def __call__(self, x: Tensor, size: Size | None, generator: torch.Generator) -> Tensor:
         if x.ndim != 2:
@@ -194,7 +193,7 @@ class Vector:
 
 @dataclass(frozen=True)
 class Identity:
-    """No augmentation: a view is the image as evaluation sees it."""
+    """No augmentation: the view is the sample as in evaluation."""
 
     def __call__(self, x: Tensor, size: Size | None, generator: torch.Generator) -> Tensor:
         return prepare(x, size)
@@ -211,12 +210,12 @@ POLICIES: dict[str, type[Any]] = {
 
 
 def names() -> list[str]:
-    """The policies that `policy` knows by name."""
+    """Names of the policies."""
     return sorted(POLICIES)
 
 
 def policy(spec: str | Mapping[str, Any] | Policy) -> Policy:
-    """A policy from its name, from a mapping such as {"policy": "photo", "jitter": 1.0}, or any function as it is.
+    """A policy from its name, from a mapping such as {"policy": "photo", "jitter": 1.0}, or a function, unchanged.
 
     >>> policy({"policy": "digit", "rotation": 10})
     Digit(scale=(0.4, 1.0), ratio=(0.75, 1.3333333333333333), rotation=10)
@@ -240,7 +239,7 @@ def policy(spec: str | Mapping[str, Any] | Policy) -> Policy:
 
 
 def spec(policy: Policy) -> dict[str, Any]:
-    """What a record keeps of a policy; `policy` turns it back. Of a function of the user's, only its name.
+    """The entry of a policy in a record, from which `policy` makes it again; only the name of a user's function.
 
     >>> spec(Vector(noise=0.1))
     {'policy': 'vector', 'noise': 0.1, 'mask': 0.2}
@@ -252,7 +251,7 @@ def spec(policy: Policy) -> dict[str, Any]:
 
 
 def views(policy: Policy, x: Tensor, size: Size, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """x_a and x_b: two independent draws of the policy. Of stored views [N, V, F], two different ones are taken."""
+    """x_a and x_b: two independent draws of the policy. From stored views [N, V, F], two different ones are drawn."""
     if x.ndim == 3:
         x_a, x_b = _two_stored(x, generator)
         return policy(x_a, size, generator), policy(x_b, size, generator)
@@ -277,7 +276,7 @@ def _two_stored(x: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
 
 
 def prepare(x: Tensor, size: Size | None) -> Tensor:
-    """What evaluation sees: images in [0, 1], resized (antialiased) to `size` and nothing else; vectors as they are."""
+    """Samples for evaluation: images in [0, 1], resized (antialiased) to `size`; vectors unchanged."""
     if x.ndim == 2:
         return x.to(torch.float32)
     _check_images(x)
@@ -288,7 +287,7 @@ def prepare(x: Tensor, size: Size | None) -> Tensor:
 
 
 def blur_kernel(size: Size) -> int:
-    """A tenth of the view's shorter side, made odd: 23 at 224 pixels, 3 at 32."""
+    """Odd kernel size of about a tenth of the shorter side: 23 at 224 pixels, 3 at 32."""
     return 2 * (min(size) // 20) + 1
 
 

@@ -1,7 +1,7 @@
-"""Views of the rows of a table: some of its columns hidden, some taken from other rows.
+"""Views of the rows of a table: some columns masked, some replaced by values of other rows.
 
-Rows come encoded, [N, F]: a column of numbers is one feature, a column of categories one for each category
-(encoders/table.py). What is missing is 0 there, so a hidden column looks as if its value were missing.
+Rows are encoded, [N, F]: a column of numbers is one feature, a column of categories one feature per category
+(encoders/rows.py). Missing values are 0, so a masked column is encoded like a missing value.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from c3clust.augment.checks import check_number
+from c3clust.augment.checks import check_probabilities
 from c3clust.errors import InputError
 
 __all__ = ["Rows"]
@@ -18,17 +18,20 @@ __all__ = ["Rows"]
 
 @dataclass(frozen=True)
 class Rows:
-    """Encoded rows [N, F]: each column of each row may be hidden, or take the value of another row of the batch.
+    """For encoded rows [N, F]: each column of each row may be masked, or replaced by the value of another row.
 
-    Values of other rows come as often as they are: the batch stands for the column's own distribution. Bahri, Jiang,
-    Tay, Metzler, SCARF: Self-Supervised Contrastive Learning using Random Feature Corruption, ICLR 2022,
-    https://arxiv.org/abs/2106.15147.
+    The other row is drawn from the batch, as a sample of the distribution of the column.
 
     Parameters
     ----------
-    resample : probability that a column takes the value of another row.
-    mask : probability that a column is hidden.
-    widths : how many features each column has; (): one each. The encoder of the table sets it.
+    resample : probability that a column is replaced by the value of another row.
+    mask : probability that a column is masked.
+    widths : number of features of each column; (): one each. It is set by the encoder of the table.
+
+    References
+    ----------
+    Bahri, Jiang, Tay, Metzler: SCARF: Self-supervised contrastive learning using random feature corruption, ICLR 2022,
+    https://arxiv.org/abs/2106.15147.
     """
 
     resample: float = 0.3
@@ -36,8 +39,7 @@ class Rows:
     widths: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("resample", "mask"):
-            check_number(self, name, 0, 1, "it is a probability")
+        check_probabilities(self, "resample", "mask")
         object.__setattr__(self, "widths", tuple(int(width) for width in self.widths))
 
     def __call__(self, x: Tensor, size: Any, generator: torch.Generator) -> Tensor:
@@ -49,8 +51,8 @@ class Rows:
         n, columns = len(x), len(widths)
         other = torch.randint(n, (n, columns), generator=generator)
         u = torch.rand(n, columns, generator=generator)
-        taken, hidden = u < self.resample, (u >= self.resample) & (u < self.resample + self.mask)
-        source = torch.where(taken, other, torch.arange(n)[:, None])  # [N, columns], a row of the batch
+        resampled, masked = u < self.resample, (u >= self.resample) & (u < self.resample + self.mask)
+        source = torch.where(resampled, other, torch.arange(n)[:, None])  # [N, columns], a row of the batch
         of = torch.repeat_interleave(torch.arange(columns), torch.tensor(widths))  # [F], the column of a feature
         view = x.gather(0, source[:, of].to(x.device)).to(torch.float32)
-        return view.masked_fill_(hidden[:, of].to(x.device), 0.0)
+        return view.masked_fill_(masked[:, of].to(x.device), 0.0)

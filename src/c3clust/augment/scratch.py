@@ -1,8 +1,8 @@
-"""Working memory that is kept from one batch to the next.
+"""Working memory that is reused from batch to batch.
 
-On a CPU, fresh memory costs more than the arithmetic: the system hands it out page by page, and takes it back when it
-is freed. So the pieces of a batch share a few tensors, which live as long as their thread and hold the largest piece
-so far (about 10 MB for photos). On other devices PyTorch's own allocator does the same.
+On a CPU, allocating memory takes longer than the arithmetic, as the system provides it page by page. So the pieces of a
+batch share a few tensors per thread, of the size of the largest piece so far (about 10 MB for photos). On other devices
+the allocator of PyTorch reuses memory.
 """
 
 import math
@@ -17,7 +17,7 @@ _kept = threading.local()
 
 
 def scratch(name: str, shape: tuple[int, ...], like: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
-    """An uninitialised tensor on the device of `like`; valid until the same thread asks for the same name again."""
+    """An uninitialised tensor on the device of `like`; valid until the next call with the same name in this thread."""
     if like.device.type != "cpu":
         return torch.empty(shape, device=like.device, dtype=dtype)
     tensors: dict[str, Tensor] = _kept.__dict__

@@ -1,4 +1,4 @@
-"""Views of texts: a part of the text, without some of its words."""
+"""Views of texts: a part of the text, with some words dropped."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,16 +13,16 @@ __all__ = ["Words"]
 
 @dataclass(frozen=True)
 class Words:
-    """Texts: a run of consecutive words, of which some are dropped; and dropout while the encoder reads the rest.
+    """For texts: consecutive words, some of which are dropped, and dropout in the encoder.
 
-    At least one word stays. A text of up to three words is left as it is: only dropout tells its views apart.
+    At least one word is kept. Texts of up to three words are unchanged: their views differ by dropout only.
 
     Parameters
     ----------
-    keep : share of the words that the run holds, from and to.
-    drop : probability that a word of the run is dropped.
-    dropout : probability with which the encoder drops its own features; 0.05 of features, the same in all tokens, moves
-        MiniLM's output as far as 0.1 of activations does: to a cosine of 0.953 against 0.959.
+    keep : fraction of the words in the part, from and to.
+    drop : probability that a word of the part is dropped.
+    dropout : probability that the encoder drops a feature of a text, in all tokens (encoders/text.py). Its strength is
+        discussed in docs/TEXT_AND_TABLES.md.
     """
 
     keep: tuple[float, float] = (0.7, 1.0)

@@ -22,7 +22,7 @@ import numpy as np
 from c3clust import data, methods, metrics
 from c3clust.bench.job import Job, folder_of, write_result
 from c3clust.bench.watch import Watch
-from c3clust.data.samples import Samples
+from c3clust.data.samples import Dataset
 from c3clust.errors import RunError, TrainingError
 from c3clust.methods.c3.guard import effective_clusters
 from c3clust.networks.readouts import nearest, spherical_kmeans
@@ -81,7 +81,7 @@ def _reading(job: Job) -> dict[str, Any]:
     return {name: value for name, value in wanted.items() if value is not None} | job.options
 
 
-def _train(images: Samples, options: dict[str, Any], run: Path, job: Job, out: Path, checkpoints: Any) -> float:
+def _train(images: Dataset, options: dict[str, Any], run: Path, job: Job, out: Path, checkpoints: Any) -> float:
     """Train, or go on; the processor's time, 0 if it is not known of all."""
     params, whole = dict(job.params), not (run / "request.json").exists()
     if job.start is not None:

@@ -1,12 +1,16 @@
-"""What every source of data turns into: Samples."""
+"""The three types of a dataset: Samples (pictures or vectors), Texts and Table.
+
+Training, networks and methods work with `Samples` only. `Texts` and `Table` are raw data: an encoder turns them into
+`Samples` of feature vectors (`encoders.features`).
+"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
-__all__ = ["ArrayLike", "Column", "Samples"]
+__all__ = ["ArrayLike", "Column", "Dataset", "Samples", "Table", "Texts"]
 
 
 @runtime_checkable
@@ -25,6 +29,66 @@ class ArrayLike(Protocol):
 
 
 @dataclass(frozen=True)
+class Dataset:
+    """The fields that all datasets share. It is not instantiated itself.
+
+    Parameters
+    ----------
+    x : array-like, one entry per sample
+    names : unique names of the samples: the path of the file within its source, or the index.
+    y : true labels [n] as integers into `classes`. They are used by metrics only; no method has access to them.
+    classes : names of the true classes.
+    skipped : (name, reason) of each file that could not be read.
+    place : the path or name that the dataset was loaded from.
+    policy : name of the default augmentation policy.
+    notes : sentences about the source for the report of a run.
+    """
+
+    noun: ClassVar[str]
+
+    x: ArrayLike
+    names: Sequence[str]
+    y: np.ndarray | None = None
+    classes: Sequence[str] | None = None
+    skipped: Sequence[tuple[str, str]] = ()
+    place: str = ""
+    policy: str = "none"
+    notes: Sequence[str] = ()
+
+    @property
+    def kind(self) -> str:
+        """The entry data.kind of record.json: "image", "vector", "text" or "table"."""
+        return self.noun
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def to_samples(self, x: ArrayLike, policy: str) -> "Samples":
+        """Samples with these x (pictures or vectors) and the metadata of this dataset."""
+        return Samples(x, self.names, self.y, self.classes, self.skipped, self.place, policy, self.notes)
+
+
+@dataclass(frozen=True)
+class Samples(Dataset):
+    """Pictures x [n, C, H, W], uint8 or float in [0, 1], or feature vectors x [n, F], float."""
+
+    noun: ClassVar[str] = "image"
+    policy: str = "photo"
+
+    @property
+    def kind(self) -> str:
+        return "vector" if len(self.x.shape) == 2 else "image"
+
+
+@dataclass(frozen=True)
+class Texts(Dataset):
+    """Texts x [n], an object array of str."""
+
+    noun: ClassVar[str] = "text"
+    policy: str = "words"
+
+
+@dataclass(frozen=True)
 class Column:
     """A column of a table: numbers, or codes into `levels`, its categories. NaN is a missing value."""
 
@@ -33,34 +97,9 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Samples:
-    """Samples on their way into a method.
+class Table(Dataset):
+    """Rows x [n, C], float64, of a table with C `columns`."""
 
-    x: [n, C, H, W] uint8 (or float in [0, 1]) for pictures, [n, F] float for feature vectors, [n] str for texts (an
-       array of objects), [n, C] float64 for tables, where `columns` says what the C columns mean.
-    names: one a sample, unique: the file's path within its source, or the index.
-    y: true labels [n] as integers into `classes`, for metrics only. No method ever sees them.
-    skipped: (name, reason) of each file that could not be read.
-    notes: what the owner of a run should know about the source, one sentence each.
-    policy: the augmentation that suits the source ("photo", "digit", "vector", "words", "table").
-    """
-
-    x: ArrayLike
-    names: Sequence[str]
-    y: np.ndarray | None = None
-    classes: Sequence[str] | None = None
-    skipped: Sequence[tuple[str, str]] = field(default_factory=tuple)
-    place: str = ""
-    policy: str = "photo"
-    notes: Sequence[str] = ()
-    columns: Sequence[Column] | None = None
-
-    @property
-    def kind(self) -> str:
-        """What the samples are: "image", "vector", "text" or "table"."""
-        if self.columns is not None:
-            return "table"
-        return {1: "text", 2: "vector"}.get(len(self.x.shape), "image")
-
-    def __len__(self) -> int:
-        return len(self.x)
+    noun: ClassVar[str] = "table"
+    policy: str = "table"
+    columns: Sequence[Column] = ()

@@ -1,10 +1,10 @@
-"""What a source of data is: a module of this folder with `claims` and `read`, and perhaps `SETS`.
+"""The interface of a source, a module of data/sources:
 
-    SETS                                the public data sets that this module reads by name
-    claims(path) -> Claim               whether `path` is this module's kind of place
-    read(path, options, name) -> Samples
+    DATASETS                            (optional) the public datasets that this module reads by name
+    claims(path) -> Claim               whether this module can read `path`
+    read(path, options, name) -> Dataset
 
-A new source is one new file with these; nothing else is edited.
+A new source is one new file in data/sources; it is discovered automatically.
 """
 
 import logging
@@ -13,28 +13,30 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Literal, Protocol
 
-from c3clust.data.samples import Samples
+from c3clust.data.samples import Dataset
+from c3clust.errors import InputError, suggest
 
-__all__ = ["Claim", "Known", "Options", "Source", "note_count"]
+__all__ = ["Claim", "Options", "PublicDataset", "Source", "note_count"]
 
+KINDS = ("image", "text", "table")
 log = logging.getLogger("c3clust")
 
 
 class Claim(IntEnum):
-    """How surely a source takes a path for its own; the surest source reads it."""
+    """How specific the claim of a source to a path is. The source with the highest claim reads the path."""
 
     NO = 0
-    NAMED = 1  # holds a set of this source, but only if it is asked for by name
-    KIND = 2  # any folder of images, any archive
-    LAYOUT = 3  # the layout of one public data set
+    NAMED = 1  # holds a dataset of this source, which is read only if requested by name
+    KIND = 2  # a generic type, such as any folder of images
+    LAYOUT = 3  # the layout of one public dataset
 
 
 @dataclass(frozen=True)
-class Known:
-    """A public data set that can be asked for by name.
+class PublicDataset:
+    """A public dataset that can be loaded by name.
 
-    patterns: where it may lie below each folder that is searched, best first.
-    system: absolute places outside these folders, such as those of Debian's packages.
+    patterns: glob patterns below each folder that is searched, in order of preference.
+    system: absolute paths outside these folders, such as those of Debian packages.
     """
 
     name: str
@@ -50,7 +52,7 @@ class Known:
 
 @dataclass(frozen=True)
 class Options:
-    """How a source is to be read; `data.load` explains each."""
+    """The options of `data.load`, checked."""
 
     labels: Literal["folders"] | None = None
     image_size: int | None = None
@@ -64,19 +66,39 @@ class Options:
     kind: str | None = None
     columns: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        if self.labels not in (None, "folders"):
+            raise InputError(f'labels={self.labels!r} is unknown: use "folders", or leave it out.')
+        if self.kind not in (None, *KINDS):
+            raise InputError(f"kind={self.kind!r} is unknown. {suggest(str(self.kind), KINDS)}")
+        if self.image_size is not None and not 4 <= self.image_size <= 4096:
+            raise InputError(f"image_size={self.image_size} is outside [4, 4096] pixels. A usual value is 64 or 224.")
+        if self.channels not in (None, 1, 3):
+            raise InputError(
+                f"channels={self.channels} is neither 1 (grey) nor 3 (colour). Leave it out to use those of the images."
+            )
+        if not 0 <= self.max_bad <= 1:
+            raise InputError(
+                f"max_bad={self.max_bad} is outside [0, 1]: it is a share of the files. A usual value is 0.05."
+            )
+        if self.memory is not None and self.memory < 0:
+            raise InputError(f"memory={self.memory} is negative: give a number of bytes, or leave it out.")
+        if self.workers is not None and self.workers < 1:
+            raise InputError(f"workers={self.workers} is below 1. Leave it out for one per core.")
+
 
 class Source(Protocol):
-    """The shape of a source module."""
+    """The type of a source module."""
 
     @staticmethod
     def claims(path: Path) -> Claim: ...
 
     @staticmethod
-    def read(path: Path, options: Options, name: str | None = None) -> Samples: ...
+    def read(path: Path, options: Options, name: str | None = None) -> Dataset: ...
 
 
 def note_count(place: str, title: str, n: int, official: int) -> tuple[str, ...]:
-    """Say that a set in an official layout is not the official set, as notes for `Samples`. It is read all the same."""
+    """The note for a dataset in an official layout whose number of images is not the official one."""
     if n == official:
         return ()
     note = f"{place} holds {n:,} images; the official {title} has {official:,}. It is read as it is."

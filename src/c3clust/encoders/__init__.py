@@ -1,14 +1,14 @@
-"""Encoders: samples go in, features [n, F] come out. They bring what they learned elsewhere, and are used as they are.
+"""Encoders: a dataset of pictures, texts or table rows -> features [n, F], by a model that is not trained further.
 
-A kind of encoder is a file of this folder with
+Each type of encoder is a file of this folder with
 
-    EXAMPLE                     a spec, as users write it
-    claims(spec) -> bool        whether the spec is of this kind
-    load(spec) -> Encoder       the encoder, or MissingExtraError with the way to get it
-    suits(images) -> str|None   (optional) the spec that `encoder="auto"` takes for such samples, where this is the kind
-    missing() -> str|None       (optional) what is to be installed, and what it would bring; None if all is there
+    EXAMPLES                      specs, as users write them
+    claims(spec) -> bool          whether the spec is of this type
+    load(spec) -> Encoder         the encoder, or MissingExtraError
+    suits(dataset) -> str | None  (optional) the spec that `encoder="auto"` uses for this dataset, if any
+    missing() -> str | None       (optional, with `suits`) the package to install; None if it is installed
 
-so that a new kind is one new file. `register` adds a kind that lives elsewhere (saved runs: methods/__init__.py).
+New files are discovered automatically. `register` adds a type that is defined elsewhere (saved runs).
 
 >>> from c3clust import encoders
 >>> encoders.load("efficientnet-lite0")  # doctest: +SKIP
@@ -20,36 +20,48 @@ import pkgutil
 from collections.abc import Iterator
 from typing import Any
 
-from torch import Tensor, nn
+from torch import nn
 
-from c3clust.data.samples import Samples
+from c3clust.data.samples import Dataset
 from c3clust.encoders.base import Encoder
-from c3clust.encoders.store import Encoded, features
+from c3clust.encoders.store import LazyFeatures, features, lazy_features
 from c3clust.errors import InputError
 
-__all__ = ["Encoded", "Encoder", "auto", "examples", "features", "load", "reading", "register", "restored", "saved"]
+__all__ = [
+    "Encoder",
+    "LazyFeatures",
+    "auto",
+    "examples",
+    "features",
+    "from_config",
+    "lazy_features",
+    "load",
+    "load_options",
+    "register",
+    "to_config",
+]
 
-_elsewhere: list[Any] = []
+_registered: list[Any] = []
 
 
 def register(kind: Any) -> None:
-    """Add a kind of encoder: an object with `EXAMPLE`, `claims` and `load`."""
-    _elsewhere.append(kind)
+    """Add a type of encoder: an object with `EXAMPLES`, `claims` and `load`."""
+    _registered.append(kind)
 
 
 def examples() -> list[str]:
-    """One spec of each kind."""
-    return [kind.EXAMPLE for kind in _kinds()]
+    """The specs of all types."""
+    return [example for kind in _kinds() for example in kind.EXAMPLES]
 
 
 def load(which: str | nn.Module | Encoder) -> Encoder:
-    """An encoder from its spec, from a module of the user's own, or as it is."""
+    """An encoder from its spec or from a module; an Encoder is returned unchanged."""
     if isinstance(which, Encoder):
         return which
     if isinstance(which, nn.Module):
-        from c3clust.encoders.image import of_module
+        from c3clust.encoders.image import from_module
 
-        return of_module(which)
+        return from_module(which)
     kind = next((kind for kind in _kinds() if isinstance(which, str) and kind.claims(which)), None)
     if kind is None:
         known = ", ".join(examples())
@@ -58,42 +70,42 @@ def load(which: str | nn.Module | Encoder) -> Encoder:
     return loaded
 
 
-def auto(images: Samples) -> tuple[str | None, str | None]:
-    """The spec of the encoder that suits these samples, if one does; else perhaps a note about one that would."""
+def auto(dataset: Dataset) -> tuple[str | None, str | None]:
+    """The spec of the encoder that suits this dataset, if it is installed; else a note if it would suit."""
     for kind in _kinds():
-        spec = kind.suits(images) if hasattr(kind, "suits") else None
+        spec = kind.suits(dataset) if hasattr(kind, "suits") else None
         if spec is not None:
             note = kind.missing()
             return (spec, None) if note is None else (None, note)
     return None, None
 
 
-def reading(which: Any) -> dict[str, Any]:
-    """Options for `data.load` before it is known what the samples are: what the encoder asked for would want."""
+def load_options(which: Any) -> dict[str, Any]:
+    """Options of `data.load` for the parameter `encoder`, before the type of the dataset is known."""
     if which is None or which == "none":
         return {}
     if which == "auto":
         from c3clust.encoders import efficientnet
 
         return {} if efficientnet.missing() else {"largest": efficientnet.SIZE}
-    return load(which).reading()
+    return load(which).load_options()
 
 
-def saved(encoder: Encoder) -> dict[str, Any]:
-    """What a saved model keeps of its encoder, beside the tensors; `restored` turns it back."""
-    return {"spec": encoder.spec, "settings": encoder.settings(), "key": encoder.key(), "about": encoder.describe()}
+def to_config(encoder: Encoder) -> dict[str, Any]:
+    """The entry "encoder" of a saved model: spec, state and key, without the weights."""
+    return {"spec": encoder.spec, "settings": encoder.state(), "key": encoder.key(), "about": encoder.describe()}
 
 
-def restored(kept: Any, tensors: dict[str, Tensor], given: Any = None) -> Encoder | None:
-    """The encoder that `saved` described, or the module that the user gives again; refused if it is another one."""
-    if kept is None:
+def from_config(config: Any, module: Any = None) -> Encoder | None:
+    """The encoder of `to_config`, or of the given module. InputError if its key is another one."""
+    if config is None:
         return None
     try:
-        spec, settings, key, name = kept["spec"], dict(kept["settings"]), kept["key"], str(kept["about"]["name"])
+        spec, state, key, name = config["spec"], dict(config["settings"]), config["key"], str(config["about"]["name"])
     except (KeyError, TypeError, ValueError):
-        raise InputError("what it says of its encoder cannot be read.") from None
-    encoder = load(spec if given is None else given)
-    encoder.recall(settings, tensors)
+        raise InputError("its entry for the encoder cannot be read.") from None
+    encoder = load(spec if module is None else module)
+    encoder.load_state(state)
     if encoder.key() != key:
         raise InputError(
             f"its encoder {name} is not the one that is here now: the weights differ, so features would not fit. "
@@ -103,9 +115,9 @@ def restored(kept: Any, tensors: dict[str, Tensor], given: Any = None) -> Encode
 
 
 def _kinds() -> Iterator[Any]:
-    """The modules of this folder that are kinds of encoders, then those that were registered."""
+    """The modules of this folder that define a type of encoder, then the registered types."""
     for module in pkgutil.iter_modules(__path__):
         kind = importlib.import_module(f"{__name__}.{module.name}")
         if hasattr(kind, "claims"):
             yield kind
-    yield from _elsewhere
+    yield from _registered

@@ -1,4 +1,4 @@
-"""What an encoder is: samples -> [N, F]. Each kind is one subclass; none is subclassed again."""
+"""The interface of an encoder: dataset -> features [n, F]. Each type of encoder is one final subclass."""
 
 import hashlib
 import json
@@ -9,92 +9,94 @@ import torch
 from torch import Tensor
 
 from c3clust.augment import Policy
-from c3clust.data.samples import Samples
+from c3clust.data.samples import Dataset, Samples
 
-__all__ = ["Encoder"]
+__all__ = ["UNKNOWN", "Encoder", "hash_tensors"]
+
+UNKNOWN = dict.fromkeys(("licence", "labels", "trained_on"), "unknown")  # in `describe`
 
 
 class Encoder:
-    """Turns samples into features, and knows how samples must look for that.
+    """Turns a dataset into feature vectors.
 
-    spec: the string from which `encoders.load` makes it again; "" if only the user's own code can.
-    kind: what it takes: "image", "text" or "table".
-    batch: how many samples are encoded at once, so that memory is bounded.
-    scaled: whether its features are on a common scale already, and stay as they are.
-    leads: whether a cluster head begins with the clusters of its features, not with those of a z trained on them.
-    on_views: the policy that is applied to its stored views once more, when a pair is drawn.
-    notes: what `fit` wants the owner of a run to know, one sentence each.
+    Attributes
+    ----------
+    spec : the string from which `encoders.load` makes the encoder again; "" for a module of the user's own.
+    takes : the type of dataset that it encodes: Samples, Texts or Table.
+    batch : number of samples per batch, which bounds the memory.
+    scaled : whether the features already have a common scale; they are not scaled again.
+    init_head_from_features : whether the cluster head is initialised with the k-means clusters of the features, instead
+        of those of the projections z trained on them.
+    view_policy : name of the policy that is applied to the stored views when a pair is drawn.
+    notes : sentences from `fit` for the report of a run.
     """
 
     spec: str = ""
-    kind: str = "image"
+    takes: type[Dataset] = Samples
     batch: int = 64
     scaled: bool = False
-    leads: bool = False
-    on_views: str = "none"
+    init_head_from_features: bool = False
+    view_policy: str = "none"
     notes: Sequence[str] = ()
 
     @property
     def width(self) -> int:
-        """F, how many features there are."""
+        """The number of features F."""
         raise NotImplementedError
 
     def describe(self) -> dict[str, Any]:
-        """For the record: "name", "what", "weights" (where they are from), "licence", and
-        "labels": "yes" | "no" | "unknown", whether it was trained with labels; "trained_on" says with which data.
+        """The entry of the record: "name", "what", "weights" (their origin), "licence", "labels" ("yes", "no" or
+        "unknown": whether it was trained with labels) and "trained_on" (the training data).
         """
         raise NotImplementedError
 
     def encode(self, samples: Any, policy: Policy | None = None, generator: torch.Generator | None = None) -> Tensor:
-        """Features [N, F] float32 on the CPU of the samples as `data.batches` gives them.
+        """Features [N, F], float32 on the CPU, of one batch of samples.
 
-        With a policy, those of one random view of each sample; all randomness comes from the generator.
+        With a policy, the features of one random view of each sample; all random numbers come from the generator.
         """
         raise NotImplementedError
 
-    def check(self, images: Samples) -> None:
-        """Refuse, as InputError, samples that cannot be encoded."""
+    def validate(self, dataset: Dataset) -> Dataset:
+        """The dataset in the form that `encode` needs. InputError if it cannot be encoded."""
+        return dataset
 
-    def taken(self, images: Samples) -> Samples:
-        """The samples as `encode` takes them, checked."""
-        self.check(images)
-        return images
-
-    def on_features(self, policy: Policy) -> Policy | None:
-        """How views are made of the features, where that is as good as views of the samples; None: it is not."""
+    def feature_policy(self, policy: Policy) -> Policy | None:
+        """The policy that makes views from the features, if that replaces views of the samples; else None."""
         return None
 
-    def fit(self, images: Samples) -> None:
-        """Learn what depends on the data (scales, categories). Encoders that bring their weights learn nothing."""
+    def fit(self, dataset: Dataset) -> None:
+        """Learn the parameters that depend on the data. Pretrained encoders have none."""
 
-    def settings(self) -> dict[str, Any]:
-        """What a saved model must remember beside the spec, as JSON can hold it."""
+    def state(self) -> dict[str, Any]:
+        """The learned parameters and settings for a saved model, as JSON values."""
         return {}
 
-    def tensors(self) -> dict[str, Tensor]:
-        """And what it must remember as tensors."""
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Restore the result of `state`."""
+
+    def load_options(self) -> dict[str, Any]:
+        """Options of `data.load` for this encoder."""
         return {}
 
-    def recall(self, settings: dict[str, Any], tensors: dict[str, Tensor]) -> None:
-        """Take back what `settings` and `tensors` gave."""
-
-    def reading(self) -> dict[str, Any]:
-        """Options for `data.load`, so that samples come as they are best encoded."""
-        return {}
-
-    def at(self, size: int | None) -> "Encoder":
-        """Take pictures at another size from now on, where there are pictures; None changes nothing."""
+    def resize_to(self, size: int | None) -> "Encoder":
+        """Set the size in pixels to which pictures are resized; None keeps it. Other encoders ignore it."""
         return self
 
     def to(self, device: torch.device) -> "Encoder":
-        """Work on this device from now on."""
+        """Move the encoder to a device."""
         return self
 
     def key(self) -> str:
-        """A hash of all that decides the features. Same key, same features."""
-        plain = {"spec": self.spec, "kind": self.kind, "settings": self.settings(), "about": self.describe()}
-        digest = hashlib.sha256(json.dumps(plain, sort_keys=True).encode())
-        for name, tensor in sorted(self.tensors().items()):
-            digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
-            digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
-        return digest.hexdigest()
+        """A hash of everything that determines the features."""
+        plain = {"spec": self.spec, "kind": self.takes.noun, "settings": self.state(), "about": self.describe()}
+        return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
+
+
+def hash_tensors(tensors: dict[str, Tensor], prefix: str = "") -> str:
+    """SHA-256 of the names, shapes, types and values of tensors."""
+    digest = hashlib.sha256(prefix.encode())
+    for name, tensor in tensors.items():
+        digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
+        digest.update(tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()

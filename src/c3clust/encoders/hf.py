@@ -1,9 +1,11 @@
 """Encoders of Hugging Face transformers: "hf:NAME_OR_FOLDER", such as DINOv2, ViT or CLIP. A folder needs no network.
 
-Only safetensors are read, and no code that comes with a model is run. Mean, std and size are those of its
-preprocessor_config.json; pictures are resized to the size as a whole, where transformers may crop.
+Weights are read from safetensors only, and no code that comes with a model is run. Mean, std and size are those of
+preprocessor_config.json; pictures are resized without cropping, where transformers may crop.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -12,11 +14,11 @@ import torch
 from torch import Tensor, nn
 
 from c3clust.encoders.image import ImageEncoder
-from c3clust.errors import MissingExtraError, RunError
+from c3clust.errors import MissingExtraError, RunError, first_line
 
-__all__ = ["EXAMPLE", "claims", "load"]
+__all__ = ["EXAMPLES", "claims", "load", "missing_weights", "quiet_transformers"]
 
-EXAMPLE = "hf:NAME_OR_FOLDER"
+EXAMPLES = ("hf:NAME_OR_FOLDER",)
 PREFIX = "hf:"
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 UNLABELLED = {"dinov2", "dinov2_with_registers", "dinov3_vit", "ijepa", "vit_mae"}
@@ -24,7 +26,7 @@ CAPTIONED = {"clip", "clip_vision_model", "siglip", "siglip2", "siglip_vision_mo
 
 
 class Pooled(nn.Module):
-    """One row a picture: projected where the model has a text side, the class token where it has one, else the mean."""
+    """One vector per picture: the projection of a model with text, else the class token, else the mean token."""
 
     def __init__(self, model: Any) -> None:
         super().__init__()
@@ -48,7 +50,7 @@ def claims(spec: str) -> bool:
 
 
 def load(spec: str) -> ImageEncoder:
-    """The model with the way its pixels must look."""
+    """The model with its preprocessing."""
     if find_spec("transformers") is None:
         raise MissingExtraError(f'encoder {spec} needs transformers: pip install "c3clust[hf]".')
     from transformers import AutoModel
@@ -57,22 +59,15 @@ def load(spec: str) -> ImageEncoder:
     local = Path(name).expanduser().is_dir()
     place, options = (str(Path(name).expanduser()) if local else name), {"local_files_only": local}
     try:
-        model, told = AutoModel.from_pretrained(
-            place,
-            use_safetensors=True,
-            trust_remote_code=False,
-            dtype=torch.float32,
-            output_loading_info=True,
-            **options,
-        )
+        with quiet_transformers():
+            model, info = _pretrained(AutoModel, place, trust_remote_code=False, **options)
         pixels = _pixels(place, options)
-    except Exception as error:  # transformers raises almost anything on what it cannot read
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    except Exception as error:  # transformers raises almost any exception for damaged files
         raise RunError(
-            f"encoder {spec} cannot be loaded: {reason} Give a folder that holds config.json and model.safetensors, "
-            "or the name of a model of huggingface.co."
+            f"encoder {spec} cannot be loaded: {first_line(error)}. Give a folder that holds config.json and "
+            "model.safetensors, or the name of a model of huggingface.co."
         ) from None
-    absent = [key for key in told["missing_keys"] if "pooler" not in key]
+    absent = _missing(info)
     if absent:
         raise RunError(f"encoder {spec} lacks weights, {absent[0]} among them: it is not whole.")
     side = (
@@ -82,20 +77,49 @@ def load(spec: str) -> ImageEncoder:
     return ImageEncoder(spec, Pooled(model), _about(spec, model.config, local), int(side), mean, std)
 
 
+def missing_weights(model_class: Any, place: Path, **options: Any) -> list[str]:
+    """The weights of a model that its file does not contain. transformers would initialise them at random."""
+    return _missing(_pretrained(model_class, str(place), **options)[1])
+
+
+def _pretrained(model_class: Any, place: str, **options: Any) -> tuple[Any, dict[str, Any]]:
+    settings = {"use_safetensors": True, "dtype": torch.float32, "output_loading_info": True}
+    return model_class.from_pretrained(place, **settings, **options)
+
+
+def _missing(info: dict[str, Any]) -> list[str]:
+    return sorted(key for key in info["missing_keys"] if "pooler" not in key)
+
+
+@contextmanager
+def quiet_transformers() -> Iterator[None]:
+    """Without the progress bars and warnings of transformers."""
+    from transformers.utils import logging
+
+    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if bars:
+            logging.enable_progress_bar()
+
+
 def _pixels(place: str, options: dict[str, Any]) -> dict[str, Any]:
-    """Size, mean and std of the preprocessor's configuration; what it does not say is left out."""
+    """Size, mean and std of the preprocessor's configuration, as far as it contains them."""
     from transformers.image_processing_base import ImageProcessingMixin
 
     try:
-        told, _ = ImageProcessingMixin.get_image_processor_dict(place, **options)
+        config, _ = ImageProcessingMixin.get_image_processor_dict(place, **options)
     except OSError:
         return {}
-    size = (
-        (told.get("crop_size") if told.get("do_center_crop", "crop_size" in told) else None) or told.get("size") or {}
-    )
+    crop = config.get("crop_size") if config.get("do_center_crop", "crop_size" in config) else None
+    size = crop or config.get("size") or {}
     side = size if isinstance(size, int) else size.get("height") or size.get("shortest_edge")
-    found = {"size": side, "mean": told.get("image_mean"), "std": told.get("image_std")}
-    if told.get("do_normalize") is False:
+    found = {"size": side, "mean": config.get("image_mean"), "std": config.get("image_std")}
+    if config.get("do_normalize") is False:
         found |= {"mean": (0.0, 0.0, 0.0), "std": (1.0, 1.0, 1.0)}
     return {name: value for name, value in found.items() if value}
 

@@ -1,6 +1,5 @@
-"""Encoders of pictures: a torch module and the way its pixels must look. [N, C, H, W] in [0, 1] -> [N, F]."""
+"""Encoders of pictures: a torch module and its preprocessing. [N, C, H, W] in [0, 1] -> [N, F]."""
 
-import hashlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,19 +8,19 @@ from torch import Tensor, nn
 
 from c3clust import augment
 from c3clust.augment import Policy
-from c3clust.data.samples import Samples
-from c3clust.encoders.base import Encoder
+from c3clust.data.samples import Dataset
+from c3clust.encoders.base import UNKNOWN, Encoder, hash_tensors
 from c3clust.errors import InputError
 
-__all__ = ["ImageEncoder", "Prepared", "of_module"]
+__all__ = ["ImageEncoder", "Prepared", "from_module"]
 
-PIXELS = 2**20  # of a batch: 64 pictures at 128 px, 20 at 224 px
+PIXELS = 2**20  # per batch: 64 pictures at 128 px, 20 at 224 px
 
 
 class Prepared(nn.Module):
-    """A module with its preparation in front: grey made three channels if it needs three, then (x - mean) / std.
+    """A module with its preprocessing: grey is expanded to three channels if needed, then (x - mean) / std.
 
-    Trained with a network (finetune), it learns at a tenth of the rate: it starts from what it knows.
+    rate: factor of the learning rate for fine-tuning. It is small, since the module is pretrained.
     """
 
     rate = 0.1
@@ -41,16 +40,15 @@ class Prepared(nn.Module):
 
 
 class ImageEncoder(Encoder):
-    """A module that takes pictures of `size` pixels (None: any), with mean and std of the pixels it was trained on.
+    """A module for pictures of `size` pixels (None: any), with the mean and std of the pixels it was trained on.
 
-    One mean for each of three channels says that it takes three; a single one, that it takes what it gets.
+    With one mean per channel, the module gets three channels; with a single mean, those of the pictures.
 
-    A handful of views is soon known by heart: then z tells pictures apart, not groups. So pairs get noise and gaps as
-    well (500 photographs, seed 1, k-means in z after CC: ACC .50 without, .88 with; its head has .86 and .84).
+    Pairs of stored views also get noise and masked features (`view_policy`): a small number of fixed views is
+    memorised, and z then separates pictures instead of clusters (docs/ENCODERS.md).
     """
 
-    kind = "image"
-    on_views = "vector"
+    view_policy = "vector"
 
     def __init__(
         self,
@@ -78,30 +76,29 @@ class ImageEncoder(Encoder):
     def width(self) -> int:
         if self._width is None:
             if self.shape is None:
-                raise InputError(f"{self} has not seen a picture yet: encode some first.")
+                raise InputError(f"{self} has not encoded a picture yet: encode some first.")
             self._width = int(self.encode(torch.zeros(1, *self.shape)).shape[1])
         return self._width
 
     def describe(self) -> dict[str, Any]:
         return {**self.about, "size": self.size}
 
-    def settings(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         return {"size": self.size}
 
-    def recall(self, settings: dict[str, Any], tensors: dict[str, Tensor]) -> None:
-        self.at(settings.get("size"))
+    def load_state(self, state: dict[str, Any]) -> None:
+        self.resize_to(state.get("size"))
 
-    def reading(self) -> dict[str, Any]:
+    def load_options(self) -> dict[str, Any]:
         return {"largest": self.size} if self.size else {}
 
-    def at(self, size: int | None) -> "ImageEncoder":
-        """Work at another size from now on; None changes nothing."""
+    def resize_to(self, size: int | None) -> "ImageEncoder":
         if size is not None:
             self.size, self._width, self.shape = size, None, (3, size, size)
         return self
 
-    def check(self, images: Samples) -> None:
-        shape = tuple(images.x.shape[1:])
+    def validate(self, dataset: Dataset) -> Dataset:
+        shape = tuple(dataset.x.shape[1:])
         if len(shape) != 3 or (self.network.mean.numel() == 3 and shape[0] not in (1, 3)):
             raise InputError(
                 f"encoder {self} takes pictures with 1 or 3 channels, not samples of shape {shape}. "
@@ -109,6 +106,7 @@ class ImageEncoder(Encoder):
             )
         if self.size is None and self.shape != shape:
             self.shape, self._width = shape, None
+        return dataset
 
     def encode(self, samples: Any, policy: Policy | None = None, generator: torch.Generator | None = None) -> Tensor:
         x = torch.as_tensor(samples).to(self.network.mean.device).contiguous(memory_format=torch.channels_last)
@@ -134,21 +132,11 @@ class ImageEncoder(Encoder):
         return self
 
     def key(self) -> str:
-        digest = hashlib.sha256(super().key().encode())
-        for name, tensor in self.network.state_dict().items():
-            digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
-            digest.update(tensor.cpu().contiguous().view(-1).view(torch.uint8).numpy())
-        return digest.hexdigest()
+        return hash_tensors(self.network.state_dict(), prefix=super().key())
 
 
-def of_module(module: nn.Module) -> ImageEncoder:
-    """The user's own module, which gets pictures in [0, 1] at their own size, or at `image_size`."""
-    about = {
-        "name": type(module).__qualname__,
-        "what": "a module given from Python",
-        "weights": "the module's own",
-        "licence": "unknown",
-        "labels": "unknown",
-        "trained_on": "unknown",
-    }
+def from_module(module: nn.Module) -> ImageEncoder:
+    """An encoder from a module of the user's own. It gets pictures in [0, 1] at their own size, or at `image_size`."""
+    name = type(module).__qualname__
+    about = {"name": name, "what": "a module given from Python", "weights": "the module's own", **UNKNOWN}
     return ImageEncoder("", module, about)

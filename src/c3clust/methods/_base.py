@@ -223,7 +223,7 @@ class EncoderFields(NetworkFields):
     def _init_head_from_features(self) -> bool:
         """Whether the cluster head starts from the clusters of the encoder's features instead of those of z."""
         encoder = self.preprocessor_.encoder  # type: ignore[attr-defined]
-        return encoder is not None and encoder.leads
+        return encoder is not None and encoder.init_head_from_features
 
     def _check_network(self) -> None:
         checks.number("tau_i", self.tau_i, 1e-3, why="it divides cosines. A usual value is 0.5.")

@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from c3clust import data, dist, metrics, report
+from c3clust.data.samples import Dataset, Table
 from c3clust.errors import RunError
 from c3clust.files import clear_partial
 from c3clust.records.assignments import Assignments, write_labels
@@ -141,7 +142,7 @@ class Run:
             self.checkpoints = self.make_checkpoints(self.folder, config.checkpoint_minutes)
             yield
 
-    def finish(self, estimator: Any, dataset: Any, features: Any = None) -> None:
+    def finish(self, estimator: Any, dataset: Dataset, features: Any = None) -> None:
         """Write the results of a fitted estimator. `features`: the samples as its encoder made them."""
         assert self.config is not None
         assert self.checkpoints is not None
@@ -162,7 +163,7 @@ class Run:
     def _how_to_resume(self) -> str:
         return f"c3clust resume {self.folder}" if self.source else "the same call of fit"
 
-    def _make_record(self, estimator: Any, dataset: Any, config: RunConfig, notes: list[str]) -> RunRecord:
+    def _make_record(self, estimator: Any, dataset: Dataset, config: RunConfig, notes: list[str]) -> RunRecord:
         stages = estimator.stages_
         record = RunRecord(
             method=config.method,
@@ -184,7 +185,7 @@ class Run:
                 stages[estimator.start_stage_]["scores"] = metrics.scores(dataset.y, estimator.start_labels_)
         return record
 
-    def _write(self, estimator: Any, dataset: Any, record: RunRecord) -> None:
+    def _write(self, estimator: Any, dataset: Dataset, record: RunRecord) -> None:
         estimator.save(self.folder)
         Assignments(dataset.names, estimator.labels_, estimator.confidence_).write(self.folder / "assignments.csv")
         if dataset.y is not None:
@@ -193,7 +194,7 @@ class Run:
         record.write(self.folder / "record.json")
 
 
-def write_report(folder: Path, estimator: Any, dataset: Any, record: RunRecord, features: Any = None) -> Path:
+def write_report(folder: Path, estimator: Any, dataset: Dataset, record: RunRecord, features: Any = None) -> Path:
     """Write view.npz and report.html. `features`: the samples as an encoder made them, where these are at hand."""
     view = report.build(
         dataset.x,
@@ -205,7 +206,7 @@ def write_report(folder: Path, estimator: Any, dataset: Any, record: RunRecord, 
         dataset.classes,
         n_clusters=record.n_clusters,
         seed=record.seed,
-        columns=None if dataset.columns is None else [(column.name, column.levels) for column in dataset.columns],
+        columns=[(column.name, column.levels) for column in dataset.columns] if isinstance(dataset, Table) else None,
     )
     view.write(folder)
     return report.write(folder, record, view)
@@ -228,7 +229,7 @@ def _monitor_notes(stages: Sequence[dict[str, Any]]) -> list[str]:
     return [text for stage in stages for text in stage.get("guard", {}).get("told", [])]
 
 
-def _describe(dataset: Any, fingerprint: str) -> dict[str, Any]:
+def _describe(dataset: Dataset, fingerprint: str) -> dict[str, Any]:
     path = Path(dataset.place)
     return {
         "place": dataset.place if _is_named(dataset.place) or not path.exists() else str(path.resolve()),

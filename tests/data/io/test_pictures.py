@@ -20,7 +20,7 @@ def many(tmp_path, picture):
 
 def test_processes_and_one_process_give_the_same(many, monkeypatch):
     alone = data.load(many, workers=1)
-    monkeypatch.setattr(workers, "PAYS", 0.0)
+    monkeypatch.setattr(workers, "MIN_SECONDS", 0.0)
     together = data.load(many, workers=2)
     np.testing.assert_array_equal(alone.x, together.x)
     assert alone.skipped == together.skipped
@@ -58,7 +58,7 @@ def test_a_dead_worker_is_one_sentence(many, monkeypatch):
     def die(self, jobs):
         raise BrokenProcessPool("killed")
 
-    monkeypatch.setattr(workers, "PAYS", 0.0)
+    monkeypatch.setattr(workers, "MIN_SECONDS", 0.0)
     monkeypatch.setattr(joblib.Parallel, "__call__", die)
     with pytest.raises(DataError, match="workers=1"):
         data.load(many, workers=2)

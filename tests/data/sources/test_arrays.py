@@ -111,7 +111,7 @@ def test_npz_without_a_clear_name_or_with_too_few_labels(tmp_path):
     with pytest.raises(InputError, match="first, second"):
         data.load(tmp_path / "two.npz")
     np.savez(tmp_path / "few.npz", x=pixels(3, 8, 8), y=[1, 2])
-    with pytest.raises(InputError, match="one label an image"):
+    with pytest.raises(InputError, match="one label per image"):
         data.load(tmp_path / "few.npz")
 
 

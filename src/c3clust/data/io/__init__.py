@@ -1,1 +1,1 @@
-"""Reading samples: decoding, streams, caches, batches."""
+"""Reading and decoding files: spans, streams, caches, batches."""

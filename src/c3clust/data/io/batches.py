@@ -1,4 +1,4 @@
-"""Batches of images by position, from memory or from a stream."""
+"""Batches of samples, from memory or from a stream."""
 
 from collections.abc import Iterable, Iterator
 
@@ -10,7 +10,7 @@ __all__ = ["batches"]
 
 
 def batches(x: ArrayLike, index_batches: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
-    """x[index] for each array of positions; a stream decodes the next batches meanwhile.
+    """x[index] for each array of positions. A stream decodes the next batches in the background.
 
     >>> import numpy as np
     >>> [batch.tolist() for batch in batches(np.array([10, 20, 30]), [np.array([2, 0]), np.array([1])])]

@@ -1,9 +1,9 @@
-"""Decoded images kept on disk, and reused only while source and settings are unchanged.
+"""Arrays cached on disk: `Entry`, and the entries of decoded pictures.
 
-An entry is two files named by the hash of its key: `<hash>.npy`, a uint8 array that is memory-mapped, and
-`<hash>.json`, which says what it holds. The key is every file's name, size, place and time of change, the working
-size, the channels and the decoder: another key is another entry. Files appear under their names only when complete.
-The folder may be deleted at any time.
+An entry consists of two files named by the hash of its key: `<hash>.npy`, an array that is memory-mapped, and
+`<hash>.json` with its metadata. The key of decoded pictures includes the name, size, offset and modification time of
+every file, the working size, the channels and the decoder. Files are renamed into place only when complete. The folder
+may be deleted at any time.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ from c3clust.data.io.decode import decoder
 from c3clust.data.io.spans import Span
 from c3clust.errors import DataError
 
-__all__ = ["Entry", "stamp"]
+__all__ = ["Entry", "load_pictures", "picture_entry", "stamp", "store_pictures"]
 
 FORMAT = 1
 BLOCK = 256
@@ -29,59 +29,74 @@ BLOCK = 256
 
 @dataclass(frozen=True)
 class Entry:
-    """One decoded source at one working size."""
+    """The two files of an entry, whether they exist or not."""
 
     array: Path
     info: Path
 
     @classmethod
-    def of(
-        cls, folder: Path, spans: Sequence[Span], names: Sequence[str], stamps: Sequence[str], settings: dict[str, Any]
-    ) -> "Entry":
-        """The entry's files, whether they are there or not."""
-        key = hashlib.sha256(json.dumps([FORMAT, decoder(), settings, list(stamps)]).encode())
-        for span, name in zip(spans, names, strict=True):
-            key.update(f"{name}\0{span.offset}\0{span.size}\0".encode("utf-8", "surrogatepass"))
-        stem = key.hexdigest()[:32]
-        return cls(folder / f"{stem}.npy", folder / f"{stem}.json")
+    def of(cls, folder: Path, key: str) -> "Entry":
+        """The entry with this hexadecimal hash."""
+        return cls(folder / f"{key[:32]}.npy", folder / f"{key[:32]}.json")
 
-    def load(self) -> tuple[np.ndarray, list[str]] | None:
-        """The pictures as a memory map and the reason or "" for each file; None if they are not there, or damaged."""
+    def load(self) -> tuple[np.ndarray, dict[str, Any]] | None:
+        """The array as a memory map and the metadata; None if they are missing or cannot be read."""
         try:
-            info = json.loads(self.info.read_text())
+            info = json.loads(self.info.read_text(encoding="utf-8"))
             x = np.load(self.array, mmap_mode="r", allow_pickle=False)
-            return (x, info["reasons"]) if list(x.shape) == info["shape"] else None
-        except (OSError, ValueError, KeyError, TypeError):
+            return (x, info) if isinstance(info, dict) else None
+        except (OSError, ValueError):
             return None
 
-    def store(self, chunks: Iterable[tuple[np.ndarray, list[str], bool]], channels: int | None) -> None:
-        """Write the readable pictures of all chunks (pixels, reasons, grey), a chunk in memory at a time."""
-        try:
-            self.array.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(dir=self.array.parent, prefix=".writing-") as folder:
-                self._store(chunks, channels, Path(folder))
-        except OSError as error:
-            raise DataError(
-                f"The cache {self.array.parent} cannot be written ({error.strerror}). Choose another folder or none."
-            ) from error
+    def store(self, file: Path, info: dict[str, Any]) -> None:
+        """Move a complete .npy file to its final name; the metadata follow, as an entry without them is not valid."""
+        metadata = file.with_suffix(".json")
+        metadata.write_text(json.dumps(info), encoding="utf-8")
+        os.replace(file, self.array)
+        os.replace(metadata, self.info)
 
-    def _store(self, chunks: Iterable[tuple[np.ndarray, list[str], bool]], channels: int | None, folder: Path) -> None:
-        reasons: list[str] = []
-        n, grey, size = 0, True, 0
-        with (folder / "raw").open("wb") as raw:
-            for pixels, chunk_reasons, chunk_grey in chunks:
-                raw.write(pixels.tobytes())
-                reasons += chunk_reasons
-                n, grey, size = n + len(pixels), grey and chunk_grey, pixels.shape[2]
-        shape = (n, channels or (1 if grey else 3), size, size)
-        _copy(folder / "raw", folder / "array.npy", shape)
-        (folder / "info.json").write_text(json.dumps({"shape": shape, "reasons": reasons}))
-        os.replace(folder / "array.npy", self.array)
-        os.replace(folder / "info.json", self.info)  # last: an entry without it does not count
+
+def picture_entry(
+    folder: Path, spans: Sequence[Span], names: Sequence[str], stamps: Sequence[str], settings: dict[str, Any]
+) -> Entry:
+    """The entry of the decoded pictures of one source at one working size."""
+    key = hashlib.sha256(json.dumps([FORMAT, decoder(), settings, list(stamps)]).encode())
+    for span, name in zip(spans, names, strict=True):
+        key.update(f"{name}\0{span.offset}\0{span.size}\0".encode("utf-8", "surrogatepass"))
+    return Entry.of(folder, key.hexdigest())
+
+
+def load_pictures(entry: Entry) -> tuple[np.ndarray, list[str]] | None:
+    """The pictures and a reason or "" per file; None if the entry is missing or damaged."""
+    x, info = entry.load() or (np.empty(0), {})
+    return (x, info["reasons"]) if list(x.shape) == info.get("shape") and "reasons" in info else None
+
+
+def store_pictures(entry: Entry, chunks: Iterable[tuple[np.ndarray, list[str], bool]], channels: int | None) -> None:
+    """Write the readable pictures of all chunks (pixels, reasons, grey), one chunk in memory at a time."""
+    folder = entry.array.parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".writing-") as writing:
+            raw, array = Path(writing, "raw"), Path(writing, "array.npy")
+            reasons: list[str] = []
+            n, grey, size = 0, True, 0
+            with raw.open("wb") as file:
+                for pixels, chunk_reasons, chunk_grey in chunks:
+                    file.write(pixels.tobytes())
+                    reasons += chunk_reasons
+                    n, grey, size = n + len(pixels), grey and chunk_grey, pixels.shape[2]
+            shape = (n, channels or (1 if grey else 3), size, size)
+            _copy(raw, array, shape)
+            entry.store(array, {"shape": shape, "reasons": reasons})
+    except OSError as error:
+        raise DataError(
+            f"The cache {folder} cannot be written ({error.strerror}). Choose another folder or none."
+        ) from error
 
 
 def _copy(raw: Path, target: Path, shape: tuple[int, int, int, int]) -> None:
-    """Rows of three channels -> an .npy file of the channels wanted."""
+    """Copy raw pictures of three channels to an .npy file with the given number of channels."""
     n, channels, size, _ = shape
     x = np.lib.format.open_memmap(target, mode="w+", dtype=np.uint8, shape=shape)
     if n:
@@ -92,7 +107,7 @@ def _copy(raw: Path, target: Path, shape: tuple[int, int, int, int]) -> None:
 
 
 def stamp(path: str) -> str:
-    """A file's size and time of change."""
+    """Size and modification time of a file."""
     try:
         status = os.stat(path)
     except OSError:

@@ -1,9 +1,9 @@
 """One encoded image -> uint8 [3, S, S].
 
-Every picture is turned upright (EXIF), brought to 8 bits and RGB, and squashed to S × S with an antialiased bilinear
-filter: the whole picture stays in view, as in the paper's evaluation. Of an animation the first frame counts;
-transparency is laid on white; 16-bit values are divided by 257. JPEGs much larger than S are decoded at a reduced
-scale of at least 2 S. simplejpeg decodes JPEG where it is installed, Pillow everything else.
+Every picture is rotated upright (EXIF), converted to 8-bit RGB, and resized to S × S with an antialiased bilinear
+filter, without cropping, as in the paper's evaluation. The first frame of an animation is used; transparency is
+composited on white; 16-bit values are divided by 257. JPEGs much larger than S are decoded at a reduced scale of at
+least 2 S. simplejpeg decodes JPEG if it is installed, Pillow everything else.
 """
 
 import io
@@ -21,27 +21,15 @@ if TYPE_CHECKING:
 __all__ = ["EXTENSIONS", "MAX_PIXELS", "decode", "decoder", "is_image_name", "longest_side"]
 
 EXTENSIONS = (
-    ".jpg",
-    ".jpeg",
-    ".jpe",
-    ".jfif",
-    ".png",
-    ".webp",
-    ".bmp",
-    ".tif",
-    ".tiff",
-    ".gif",
-    ".ppm",
-    ".pgm",
-    ".pbm",
-)
-FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "TIFF", "GIF", "PPM")  # no format that runs another program
-MAX_PIXELS = 89_478_485  # Pillow's own limit, 256 MiB of RGB: a larger picture is refused as a decompression bomb
+    ".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".bmp", ".tif", ".tiff", ".gif", ".ppm", ".pgm", ".pbm",
+)  # fmt: skip
+FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "TIFF", "GIF", "PPM")  # none that runs an external program
+MAX_PIXELS = 89_478_485  # Pillow's own limit, 256 MiB of RGB: a larger picture is rejected as a decompression bomb
 ORIENTATION = 0x0112
 
 
 def is_image_name(name: str) -> bool:
-    """Whether a file's name is that of an image: a known ending, no hidden file, not macOS's copies in zips.
+    """Whether a file name is that of an image: a known extension, not hidden, not in a __MACOSX folder.
 
     >>> is_image_name("a/b.JPEG"), is_image_name("a/._b.jpg"), is_image_name("a/notes.txt")
     (True, False, False)
@@ -52,12 +40,12 @@ def is_image_name(name: str) -> bool:
 
 
 def decoder() -> str:
-    """The JPEG decoder in use: its name is part of the cache's key."""
+    """Name of the JPEG decoder in use, a part of the cache key."""
     return "simplejpeg" if _simplejpeg() else "pillow"
 
 
 def longest_side(data: bytes) -> int:
-    """The longer side in pixels, from the header alone."""
+    """The longer side in pixels, read from the header."""
     try:
         return max(_open(data).size)
     except Unreadable:
@@ -73,7 +61,7 @@ def decode(data: bytes, size: int) -> np.ndarray:
     try:
         image = _open(data)
         pixels = _pixels(image, data, size)
-        turn = _turn(image)  # after the pixels: Pillow turns TIFFs itself while it decodes them
+        turn = _turn(image)  # after decoding: Pillow itself rotates TIFFs while it decodes them
         picture = _to_rgb(pixels)
         if picture.size != (size, size):
             picture = picture.resize((size, size), Image.Resampling.BILINEAR)
@@ -87,7 +75,7 @@ def decode(data: bytes, size: int) -> np.ndarray:
 
 
 def _open(data: bytes) -> "Image.Image":
-    """The header, checked for size before any pixel is decoded."""
+    """Open the image; its size is checked before any pixel is decoded."""
     from PIL import Image
 
     if not data:
@@ -100,7 +88,7 @@ def _open(data: bytes) -> "Image.Image":
 
 
 def _turn(image: "Image.Image") -> "Image.Transpose | None":
-    """What turns the picture upright, by its EXIF orientation. Damaged EXIF counts as upright."""
+    """The transposition for the EXIF orientation; None if the picture is upright or its EXIF data are damaged."""
     from PIL.Image import Transpose
 
     turns = {
@@ -119,7 +107,7 @@ def _turn(image: "Image.Image") -> "Image.Transpose | None":
 
 
 def _pixels(image: "Image.Image", data: bytes, size: int) -> "Image.Image":
-    """The decoded picture: by simplejpeg if it can, else by Pillow."""
+    """The decoded picture, by simplejpeg if possible, else by Pillow."""
     from PIL import Image
 
     jpeg = image.format in ("JPEG", "MPO")
@@ -131,7 +119,7 @@ def _pixels(image: "Image.Image", data: bytes, size: int) -> "Image.Image":
             pixels = fast.decode_jpeg(data, colours, min_height=height, min_width=width)
             return Image.fromarray(pixels if colours == "RGB" else pixels[..., 0])
         except ValueError:
-            pass  # Pillow decides whether the file is damaged or only odd
+            pass  # Pillow may still be able to read it
     if jpeg:
         image.draft(image.mode, (2 * size, 2 * size))
     image.load()
@@ -139,7 +127,7 @@ def _pixels(image: "Image.Image", data: bytes, size: int) -> "Image.Image":
 
 
 def _reduced(size: tuple[int, int], least: int) -> tuple[int, int]:
-    """Width and height at the scale of 1, 1/2, 1/4 or 1/8 that Pillow would choose: both decoders give equal pixels."""
+    """Width and height at the scale (1, 1/2, 1/4 or 1/8) that Pillow would choose, so that both decoders agree."""
     scale = next((s for s in (8, 4, 2) if min(size) // least >= s), 1)
     return -(-size[0] // scale), -(-size[1] // scale)
 
@@ -157,7 +145,7 @@ def _to_rgb(image: "Image.Image") -> "Image.Image":
 
 
 def _to_8_bits(values: np.ndarray, mode: str) -> np.ndarray:
-    """16-bit values / 257. Of 32-bit ones the range tells the scale: up to 1 (floats), 255 or 65535."""
+    """16-bit values / 257. The scale of 32-bit values follows from their range: up to 1 (floats), 255 or 65535."""
     values = values.astype(np.float32)
     low, high = float(values.min()), float(values.max())
     if not (low >= 0 and high <= 65535):
@@ -178,7 +166,7 @@ def _simplejpeg() -> ModuleType | None:
 
 
 def _reason(error: Exception) -> str:
-    """A short reason that holds no address in memory and no path."""
+    """A short reason without memory addresses or paths."""
     from PIL import UnidentifiedImageError
 
     if isinstance(error, UnidentifiedImageError):

@@ -1,11 +1,11 @@
-"""Many encoded images -> Samples: the one way of folders, archives, tables and the photographic data sets.
+"""Decodes image files to Samples, for folders, archives, tables and the photographic datasets.
 
 Working size S: `image_size` if given; else the longest side found among the files, at most `largest` (64). Every
-picture is squashed to S × S. Channels: 1 if every picture is grey (its three channels equal everywhere), else 3.
+picture is resized to S × S. Channels: 1 if every picture is grey (its three channels equal everywhere), else 3.
 
-What fits in the memory bound (counted at three channels) is decoded once, in worker processes, to one uint8 array.
-What does not is decoded once to find the unreadable files, so that indices stay stable, and then again whenever it
-is asked for: see `stream.Stream`. With `cache` the decoded pictures lie in a memory map on disk instead.
+If the decoded pictures (counted at three channels) fit in the memory limit, they are decoded once, in worker processes,
+to one uint8 array. Otherwise they are decoded once to find the unreadable files, so that indices stay stable, and then
+on each access: see `stream.Stream`. With `cache`, the decoded pictures are stored in a memory map on disk instead.
 """
 
 import os
@@ -26,17 +26,17 @@ from c3clust.data.samples import ArrayLike, Samples
 from c3clust.data.source import Options
 from c3clust.errors import DataError
 
-__all__ = ["DEFAULT_SIZE", "Encoded", "available_memory", "to_images", "unique"]
+__all__ = ["DEFAULT_SIZE", "EncodedFiles", "available_memory", "to_samples", "unique"]
 
 DEFAULT_SIZE = 64
-FIRST = 32  # files that are measured before worker processes are started
+FIRST = 32  # files measured before worker processes are started
 
 
 @dataclass(frozen=True)
-class Encoded:
-    """Samples still in their files.
+class EncodedFiles:
+    """Pictures that are still encoded in their files.
 
-    spool: the temporary file that some spans lie in; origin: the files it was made from.
+    spool: the temporary file of some of the spans; origin: the files from which the spool was written.
     """
 
     spans: Sequence[Span]
@@ -50,34 +50,33 @@ class Encoded:
 
 @dataclass(frozen=True)
 class Decoded:
-    """One chunk: its readable pictures [k, 3, S, S] in order, a reason or "" for each file, and if all are grey."""
+    """A decoded chunk: its readable pictures [k, 3, S, S], a reason or "" per file, and whether all are grey."""
 
     pixels: np.ndarray
     reasons: list[str]
     grey: bool
 
 
-def to_images(encoded: Encoded, options: Options, *, policy: str = "photo") -> Samples:
-    """Decode, or prepare to stream, and account for what cannot be read."""
-    if not encoded.spans:
-        raise DataError(f"{encoded.place} holds no images. JPEG, PNG, WebP, BMP, TIFF, GIF and PPM files are read.")
-    size = _working_size(encoded, options)
-    x, reasons = _decoded(encoded, size, options)
-    _check_bad(encoded, reasons, options.max_bad)
+def to_samples(files: EncodedFiles, options: Options) -> Samples:
+    """Decode the files, or prepare to stream them. Unreadable files are listed in `skipped`."""
+    if not files.spans:
+        raise DataError(f"{files.place} holds no images. JPEG, PNG, WebP, BMP, TIFF, GIF and PPM files are read.")
+    size = _working_size(files, options)
+    x, reasons = _decoded(files, size, options)
+    _check_bad(files, reasons, options.max_bad)
     good = [i for i, reason in enumerate(reasons) if not reason]
     return Samples(
         x=x,
-        names=[encoded.names[i] for i in good],
-        y=None if encoded.y is None else encoded.y[good],
-        classes=encoded.classes,
-        skipped=tuple((encoded.names[i], reason) for i, reason in enumerate(reasons) if reason),
-        place=encoded.place,
-        policy=policy,
+        names=[files.names[i] for i in good],
+        y=None if files.y is None else files.y[good],
+        classes=files.classes,
+        skipped=tuple((files.names[i], reason) for i, reason in enumerate(reasons) if reason),
+        place=files.place,
     )
 
 
 def available_memory() -> int:
-    """Half of the memory that is free now, within the limit of a container: the default bound."""
+    """The default memory limit: half of the free memory, within the limit of a container."""
     free = 4 * 2**30
     if hasattr(os, "sysconf") and "SC_AVPHYS_PAGES" in os.sysconf_names:
         free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -90,14 +89,14 @@ def available_memory() -> int:
     return free // 2
 
 
-def _working_size(encoded: Encoded, options: Options) -> int:
-    """S, see the top of this file. Stops measuring at the first side that reaches the bound."""
+def _working_size(files: EncodedFiles, options: Options) -> int:
+    """The working size S. Measuring stops at the first side that reaches the bound."""
     if options.image_size is not None:
         return options.image_size
     bound = options.largest or DEFAULT_SIZE
-    longest = _longest(encoded.spans[:FIRST], bound)
-    if longest < bound and len(encoded.spans) > FIRST:
-        longest = max(map_chunks(partial(_longest, bound=bound), encoded.spans, options.workers))
+    longest = _longest(files.spans[:FIRST], bound)
+    if longest < bound and len(files.spans) > FIRST:
+        longest = max(map_chunks(partial(_longest, bound=bound), files.spans, options.workers))
     return min(longest, bound) or bound
 
 
@@ -116,22 +115,21 @@ def _longest(spans: Sequence[Span], bound: int) -> int:
     return longest
 
 
-def _decoded(encoded: Encoded, size: int, options: Options) -> tuple[ArrayLike, list[str]]:
-    """The readable pictures, in memory, in the cache or as a stream; and a reason or "" for each file."""
+def _decoded(files: EncodedFiles, size: int, options: Options) -> tuple[ArrayLike, list[str]]:
+    """The readable pictures, in memory, in the cache or as a stream; and a reason or "" per file."""
     if options.cache is not None:
-        return _through_cache(encoded, size, options)
-    needed = len(encoded.spans) * 3 * size * size
+        return _through_cache(files, size, options)
     memory = available_memory() if options.memory is None else options.memory
-    if needed <= memory:
-        return _in_memory(encoded, size, options)
-    return _streamed(encoded, size, options, memory)
+    if len(files.spans) * 3 * size * size <= memory:
+        return _in_memory(files, size, options)
+    return _streamed(files, size, options, memory)
 
 
-def _in_memory(encoded: Encoded, size: int, options: Options) -> tuple[np.ndarray, list[str]]:
-    pixels = np.empty((len(encoded.spans), 3, size, size), dtype=np.uint8)
+def _in_memory(files: EncodedFiles, size: int, options: Options) -> tuple[np.ndarray, list[str]]:
+    pixels = np.empty((len(files.spans), 3, size, size), dtype=np.uint8)
     reasons: list[str] = []
     filled, grey = 0, True
-    for chunk in _chunks(encoded.spans, size, options):
+    for chunk in _chunks(files.spans, size, options):
         pixels[filled : filled + len(chunk.pixels)] = chunk.pixels
         filled += len(chunk.pixels)
         reasons += chunk.reasons
@@ -140,37 +138,38 @@ def _in_memory(encoded: Encoded, size: int, options: Options) -> tuple[np.ndarra
     return np.ascontiguousarray(pixels[:filled, :channels]), reasons
 
 
-def _streamed(encoded: Encoded, size: int, options: Options, memory: int) -> tuple[Stream, list[str]]:
+def _streamed(files: EncodedFiles, size: int, options: Options, memory: int) -> tuple[Stream, list[str]]:
     reasons: list[str] = []
     grey = True
-    for chunk in _chunks(encoded.spans, size, options):
+    for chunk in _chunks(files.spans, size, options):
         reasons += chunk.reasons
         grey = grey and chunk.grey
     good = [i for i, reason in enumerate(reasons) if not reason]
-    spans, names = [encoded.spans[i] for i in good], [encoded.names[i] for i in good]
+    spans, names = [files.spans[i] for i in good], [files.names[i] for i in good]
     stream = Stream(spans, names, _channels(grey, options), size, workers=options.workers, memory=memory)
-    stream.spool = encoded.spool
+    stream.spool = files.spool
     return stream, reasons
 
 
-def _through_cache(encoded: Encoded, size: int, options: Options) -> tuple[np.ndarray, list[str]]:
+def _through_cache(files: EncodedFiles, size: int, options: Options) -> tuple[np.ndarray, list[str]]:
     assert options.cache is not None
     settings = {"size": size, "channels": options.channels}
-    entry = cache.Entry.of(options.cache, encoded.spans, encoded.names, _stamps(encoded), settings)
-    found = entry.load()
+    entry = cache.picture_entry(options.cache, files.spans, files.names, _stamps(files), settings)
+    found = cache.load_pictures(entry)
     if found is None:
-        entry.store(((c.pixels, c.reasons, c.grey) for c in _chunks(encoded.spans, size, options)), options.channels)
-        found = entry.load()
+        chunks = ((c.pixels, c.reasons, c.grey) for c in _chunks(files.spans, size, options))
+        cache.store_pictures(entry, chunks, options.channels)
+        found = cache.load_pictures(entry)
     if found is None:
         raise DataError(f"The cache {options.cache} cannot be read back. Delete the folder or choose another.")
     return found
 
 
-def _stamps(encoded: Encoded) -> list[str]:
-    """What shows that a file changed, for every file that the images come from. A spool is new each time."""
-    spooled = encoded.spool.path if encoded.spool else None
-    paths = {span.path for span in encoded.spans} - {spooled}
-    return [cache.stamp(path) for path in (*map(str, encoded.origin), *sorted(paths))]
+def _stamps(files: EncodedFiles) -> list[str]:
+    """Size and modification time of every file that the images come from. A spool is new each time."""
+    spooled = files.spool.path if files.spool else None
+    paths = {span.path for span in files.spans} - {spooled}
+    return [cache.stamp(path) for path in (*map(str, files.origin), *sorted(paths))]
 
 
 def _chunks(spans: Sequence[Span], size: int, options: Options) -> Iterator[Decoded]:
@@ -179,7 +178,7 @@ def _chunks(spans: Sequence[Span], size: int, options: Options) -> Iterator[Deco
 
 @dataclass(frozen=True)
 class _DecodeChunk:
-    """decode(spans) with the size filled in; a plain class, so that it can be sent to a worker process."""
+    """Decodes a chunk of spans. A class, so that it can be pickled for a worker process."""
 
     size: int
     look_for_grey: bool
@@ -187,7 +186,7 @@ class _DecodeChunk:
     def __call__(self, spans: Sequence[Span]) -> Decoded:
         pixels, reasons = [], []
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # odd metadata: the picture itself decides
+            warnings.simplefilter("ignore")  # about odd metadata; only the pixels matter
             for span in spans:
                 try:
                     pixels.append(decode(read_span(span), self.size))
@@ -202,21 +201,21 @@ def _channels(grey: bool, options: Options) -> int:
     return options.channels or (1 if grey else 3)
 
 
-def _check_bad(encoded: Encoded, reasons: Sequence[str], max_bad: float) -> None:
-    """Stop if nothing, or less than wanted, could be read."""
-    bad = [(name, reason) for name, reason in zip(encoded.names, reasons, strict=True) if reason]
+def _check_bad(files: EncodedFiles, reasons: Sequence[str], max_bad: float) -> None:
+    """DataError if no file could be read, or if the share of unreadable ones exceeds `max_bad`."""
+    bad = [(name, reason) for name, reason in zip(files.names, reasons, strict=True) if reason]
     first = "; ".join(f"{name}: {reason}" for name, reason in bad[:3]) + ("; …" if len(bad) > 3 else "")
     if len(bad) == len(reasons):
-        raise DataError(f"{encoded.place} has no readable image among its {len(reasons):,} files ({first}).")
+        raise DataError(f"{files.place} has no readable image among its {len(reasons):,} files ({first}).")
     if len(bad) > max_bad * len(reasons):
         raise DataError(
-            f"{encoded.place} has {len(bad):,} unreadable files of {len(reasons):,}, more than the share "
+            f"{files.place} has {len(bad):,} unreadable files of {len(reasons):,}, more than the share "
             f"max_bad={max_bad:g} ({first}). Remove them, or allow more with a larger max_bad."
         )
 
 
 def unique(names: Sequence[str]) -> list[str]:
-    """The names, with #2, #3 … behind those that came before.
+    """The names, with #2, #3 … appended to repeated ones.
 
     >>> unique(["a", "b", "a"])
     ['a', 'b', 'a#2']

@@ -1,6 +1,6 @@
-"""Where the bytes of one encoded image lie: a whole file, or a stretch of a tar, zip or spool file.
+"""The location of one encoded image: a whole file, or a part of a tar, zip or spool file.
 
-Spans are plain values: worker processes and threads read them independently, each opening the file for itself.
+Spans are plain values. Worker processes and threads read them independently; each opens the file itself.
 """
 
 import contextlib
@@ -13,18 +13,18 @@ from typing import Any
 
 __all__ = ["MAX_FILE", "Span", "Spool", "Unreadable", "read_span"]
 
-MAX_FILE = 256 * 2**20  # bytes of one encoded image; a larger file is refused
+MAX_FILE = 256 * 2**20  # bytes of one encoded image; a larger file is rejected
 
 
 class Unreadable(Exception):
-    """Why one image cannot be read. Collected in `Samples.skipped`, never shown as a traceback."""
+    """The reason why one image cannot be read. It is listed in `Samples.skipped`, not raised to the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """`size` encoded bytes; `stored` of them lie at `offset` of `path`, deflated if `deflated`.
+    """`size` encoded bytes, stored as `stored` bytes at `offset` of `path`, deflated if `deflated`.
 
-    refused: why this image must not be read at all, found when its source was listed.
+    refused: the reason why this image must not be read, found when its source was listed.
     """
 
     path: str
@@ -36,7 +36,7 @@ class Span:
 
 
 def read_span(span: Span) -> bytes:
-    """The encoded bytes of one image, never more than MAX_FILE of them."""
+    """The encoded bytes of one image, at most MAX_FILE."""
     if span.refused:
         raise Unreadable(span.refused)
     if span.size > MAX_FILE:
@@ -51,7 +51,7 @@ def read_span(span: Span) -> bytes:
 
 
 def _inflate(raw: bytes, size: int) -> bytes:
-    """Undo deflate, and stop at the size that the archive declares: a bomb cannot unfold further."""
+    """Decompress, up to the size that the archive declares, as a protection against decompression bombs."""
     try:
         data = zlib.decompressobj(-15).decompress(raw, size + 1)
     except zlib.error as error:
@@ -62,7 +62,7 @@ def _inflate(raw: bytes, size: int) -> bytes:
 
 
 class Spool:
-    """One temporary file that takes in images which cannot be read in place. Deleted with its last user."""
+    """A temporary file for images that cannot be read in place. It is deleted with the last reference to it."""
 
     def __init__(self) -> None:
         self._file = tempfile.NamedTemporaryFile(prefix="c3clust-", suffix=".images", delete=False)  # noqa: SIM115
@@ -76,7 +76,7 @@ class Spool:
         return span
 
     def close(self) -> None:
-        """No more images: from now on they are read."""
+        """Finish writing. The images can then be read."""
         self._file.close()
 
 

@@ -1,4 +1,4 @@
-"""Samples that do not fit in memory, decoded whenever they are asked for."""
+"""Images that do not fit in memory, decoded on each access."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,18 +14,18 @@ from c3clust.errors import DataError
 
 __all__ = ["Stream"]
 
-AHEAD = 4  # batches that are decoded ahead, if the memory bound allows
+AHEAD = 4  # batches decoded in advance, if the memory limit allows
 
 
 class Stream:
-    """n encoded images that index like a uint8 array [n, C, S, S].
+    """n encoded images that are indexed like a uint8 array [n, C, S, S].
 
-    `stream[index]` decodes these images now. `stream.prefetch(batches)` decodes the next batches in threads while the
-    current one is used (the decoders release Python's lock).
+    `stream[index]` decodes the images on access. `stream.prefetch(batches)` decodes the next batches in threads while
+    the current one is in use (the decoders release the GIL).
 
-    Memory: with batches of N images, at most (ahead + 2) · N · C · S² bytes of finished pictures, where ahead is 4 or
-    what the bound `memory` allows, at least 1; plus one encoded and one full-size picture per worker thread. Neither
-    depends on n, apart from names and places: about 500 bytes an image.
+    Memory: with batches of N images, at most (ahead + 2) · N · C · S² bytes of decoded pictures, where ahead is 4 or
+    less if the limit `memory` requires it, at least 1; plus one encoded and one full-size picture per worker thread.
+    Neither depends on n. Names and spans take about 500 bytes per image.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Stream:
         self.spans, self.names = spans, names
         self.shape = (len(spans), channels, size, size)
         self.dtype = np.dtype(np.uint8)
-        self.spool: Spool | None = None  # kept alive, if the images lie in one
+        self.spool: Spool | None = None  # a reference, so that the temporary file is not deleted
         self._workers = worker_count(workers)
         self._memory = memory
 
@@ -51,7 +51,7 @@ class Stream:
 
     @property
     def nbytes(self) -> int:
-        """What the whole would take if it were decoded at once."""
+        """Size of the whole decoded array."""
         return int(np.prod(self.shape))
 
     def __len__(self) -> int:
@@ -61,7 +61,7 @@ class Stream:
         return f"Stream(shape={self.shape}, dtype=uint8)"
 
     def __getstate__(self) -> dict[str, Any]:
-        """A copy in another process reads the spool, and the original keeps it alive."""
+        """Copies in other processes do not own the spool; the original keeps it alive."""
         return {**self.__dict__, "spool": None}
 
     def __getitem__(self, index: Any) -> np.ndarray:
@@ -71,14 +71,14 @@ class Stream:
         return pixels if chosen.ndim else pixels[0]
 
     def subset(self, index: np.ndarray) -> "Stream":
-        """The images at these positions, still undecoded."""
+        """A stream of the images at these positions."""
         spans, names = [self.spans[i] for i in index], [self.names[i] for i in index]
         part = Stream(spans, names, self.shape[1], self.shape[2], workers=self._workers, memory=self._memory)
         part.spool = self.spool
         return part
 
     def prefetch(self, batches: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
-        """The images of each batch of positions, in order, with the next ones being decoded meanwhile."""
+        """The images of each batch of positions, in order; the next batches are decoded in the background."""
         waiting: deque[tuple[np.ndarray, list[Future[None]]]] = deque()
         with ThreadPoolExecutor(self._workers, thread_name_prefix="c3clust-decode") as pool:
             try:
@@ -94,13 +94,13 @@ class Stream:
                         job.cancel()
 
     def _ahead(self, batch: int) -> int:
-        """How many batches of this length may wait."""
+        """Number of batches of this length that may be decoded in advance."""
         if self._memory is None:
             return AHEAD
         return int(np.clip(self._memory // (max(batch, 1) * int(np.prod(self.shape[1:]))) - 2, 1, AHEAD))
 
     def _start(self, pool: ThreadPoolExecutor, batch: np.ndarray) -> tuple[np.ndarray, list[Future[None]]]:
-        """Give the threads a share of the batch each; they write into one array."""
+        """Split the batch among the threads, which write to one array."""
         pixels = np.empty((len(batch), *self.shape[1:]), dtype=np.uint8)
         parts = np.array_split(np.arange(len(batch)), self._workers)
         return pixels, [pool.submit(self._fill, pixels, batch, part) for part in parts if len(part)]

@@ -1,4 +1,4 @@
-"""Samples of which several views are stored: embeddings that come with views, features that an encoder made of them."""
+"""Feature vectors with several stored views of each sample."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,10 +11,10 @@ __all__ = ["Views"]
 
 
 class Views:
-    """n samples with V views of F features each. They index like an array [n, F] of the first view, the sample itself.
+    """n samples with V views of F features each, indexed like an array [n, F] of the first view, the sample itself.
 
-    `views` indexes like an array [n, V, F] of all of them: what training draws its pairs from. `parts` are V arrays
-    [n, F], in memory or mapped from files.
+    `views` is indexed like an array [n, V, F] of all views, from which training draws pairs. `parts` are V arrays
+    [n, F], in memory or memory-mapped.
     """
 
     def __init__(self, parts: Sequence[ArrayLike]) -> None:
@@ -28,7 +28,7 @@ class Views:
 
     @property
     def views(self) -> ArrayLike:
-        """All views of each sample; of a single one, the samples as they are."""
+        """All views of each sample [n, V, F]; [n, F] if there is only one."""
         return _All(self.parts) if len(self.parts) > 1 else self.parts[0]
 
     def __len__(self) -> int:

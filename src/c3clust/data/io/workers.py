@@ -1,4 +1,4 @@
-"""Run one function over chunks of many small items, in worker processes when that pays."""
+"""Map a function over chunks of many small items, in worker processes if that saves time."""
 
 import os
 import time
@@ -12,12 +12,12 @@ __all__ = ["map_chunks", "worker_count"]
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-PAYS = 4.0  # seconds of work below which starting processes costs more than it saves
+MIN_SECONDS = 4.0  # of work; below, starting processes costs more time than it saves
 CHUNK = 64
 
 
 def worker_count(workers: int | None) -> int:
-    """The number asked for, or one for each core that this process may use."""
+    """The given number, or the number of cores that this process may use."""
     if workers is not None:
         return max(1, workers)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -26,10 +26,10 @@ def worker_count(workers: int | None) -> int:
 def map_chunks(
     function: Callable[[Sequence[Item]], Result], items: Sequence[Item], workers: int | None = None
 ) -> Iterator[Result]:
-    """function(chunk) for consecutive chunks of items, in order, with at most two results waiting per worker.
+    """function(chunk) for consecutive chunks of items, in order, with at most two pending results per worker.
 
-    The first chunk is done here, and its time tells whether processes pay for the rest. joblib's processes need no
-    `if __name__ == "__main__"` in the user's script.
+    The first chunk is run in this process, and its time decides whether processes are started for the rest. The
+    processes of joblib do not need `if __name__ == "__main__"` in the user's script.
     """
     chunks = [items[i : i + CHUNK] for i in range(0, len(items), CHUNK)]
     start = time.perf_counter()
@@ -37,7 +37,7 @@ def map_chunks(
     expected = (time.perf_counter() - start) * len(chunks[1:])
     yield from first
     count = min(worker_count(workers), len(chunks[1:]))
-    if count <= 1 or expected < PAYS:
+    if count <= 1 or expected < MIN_SECONDS:
         yield from map(function, chunks[1:])
     else:
         yield from _in_processes(function, chunks[1:], count)
@@ -55,5 +55,5 @@ def _in_processes(
         yield from pool(delayed(function)(chunk) for chunk in chunks)
     except BrokenProcessPool as error:
         raise DataError(
-            "A worker process died while decoding images, perhaps for want of memory. Try again with workers=1."
+            "A worker process died while decoding images, perhaps for lack of memory. Try again with workers=1."
         ) from error

@@ -1,1 +1,1 @@
-"""One file per source. A source is a module with `claims` and `read`, and perhaps `SETS` (data/source.py)."""
+"""One file per source. The interface is in data/source.py."""

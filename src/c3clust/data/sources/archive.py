@@ -1,9 +1,8 @@
 """A .tar, .tar.gz (.bz2, .xz) or .zip of images, read in place.
 
-Nothing is extracted by its path. Samples in a .tar or .zip are read where they lie; those of a compressed .tar, which
-has no random access, pass once into one temporary file. Links, encrypted files and paths that lead out of the
-archive are refused one by one and listed in `Samples.skipped`. An archive that unpacks to more than 200 times its size
-plus 1 GiB is refused as a whole.
+Nothing is extracted by its path. Images in a .tar or .zip are read in place; those of a compressed .tar, which has no
+random access, are copied to one temporary file. Links, encrypted files and paths outside the archive are rejected one
+by one and listed in `Samples.skipped`. An archive that unpacks to more than 200 times its size plus 1 GiB is rejected.
 """
 
 import struct
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from c3clust.data.io.decode import is_image_name
-from c3clust.data.io.pictures import Encoded, to_images, unique
+from c3clust.data.io.pictures import EncodedFiles, to_samples, unique
 from c3clust.data.io.spans import MAX_FILE, Span, Spool
 from c3clust.data.samples import Samples
 from c3clust.data.source import Claim, Options
@@ -36,33 +35,33 @@ Listed = Iterator[tuple[str, Span]]
 
 
 def claims(path: Path) -> Claim:
-    """Archives by their ending."""
+    """Archives, by their file name extension."""
     return Claim.KIND if path.is_file() and path.name.lower().endswith((*TAR, ".zip")) else Claim.NO
 
 
 def read(path: Path, options: Options, name: str | None = None) -> Samples:
     """All images of the archive, sorted by their path in it."""
-    encoded = list_archive(path)
-    if options.labels == "folders" and encoded.names:
-        y, classes = folder_labels(encoded.names, str(path))
-        encoded = replace(encoded, y=y, classes=classes)
-    return to_images(encoded, options)
+    files = list_archive(path)
+    if options.labels == "folders" and files.names:
+        y, classes = folder_labels(files.names, str(path))
+        files = replace(files, y=y, classes=classes)
+    return to_samples(files, options)
 
 
-def list_archive(path: Path, wanted: Callable[[str], bool] = is_image_name) -> Encoded:
-    """Names and places of the images whose name is wanted."""
+def list_archive(path: Path, wanted: Callable[[str], bool] = is_image_name) -> EncodedFiles:
+    """Names and spans of the members for which `wanted(name)` is true."""
     spool = Spool()
     with _named_errors(path):
         listed = _zip(path, wanted) if path.name.lower().endswith(".zip") else _tar(path, wanted, spool)
         found = sorted(listed, key=lambda pair: pair[0])
     spool.close()
-    return Encoded(
+    return EncodedFiles(
         [span for _, span in found], unique([name for name, _ in found]), str(path), spool=spool, origin=[path]
     )
 
 
 def first_names(path: Path, n: int = 20) -> list[str]:
-    """The names of the first n members, none if it cannot be read: enough to know a layout by."""
+    """The names of the first n members, to recognise a layout; empty if the archive cannot be read."""
     try:
         if path.name.lower().endswith(".zip"):
             with zipfile.ZipFile(path) as archive:
@@ -107,7 +106,7 @@ def _zip(path: Path, wanted: Callable[[str], bool]) -> Listed:
 
 
 def _data_offset(file: BinaryIO, member: zipfile.ZipInfo) -> int:
-    """Where a member's bytes begin: after its local header, whose name and extra field vary in length."""
+    """The offset of a member's data: after its local header, whose name and extra field vary in length."""
     file.seek(member.header_offset)
     head = file.read(LOCAL_HEADER.size)
     if len(head) < LOCAL_HEADER.size or head[:4] != b"PK\3\4":
@@ -132,13 +131,13 @@ def _refused_in_zip(member: zipfile.ZipInfo) -> str:
 
 
 def _is_plain(path: Path) -> bool:
-    """Whether a .tar is not secretly compressed."""
+    """Whether a .tar is not compressed, whatever its extension."""
     with path.open("rb") as file:
         return not file.read(6).startswith((b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0"))
 
 
 class _Budget:
-    """How much an archive may unpack to."""
+    """The remaining number of bytes that an archive may unpack to."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -3,11 +3,11 @@
     [n, C, H, W]  or  [n, H, W, C]    pictures, C of 1 or 3
     [n, H, W]                         grey pictures
     [n, F]                            feature vectors, kept as float32
-    [n, V, F]                         V views of each sample, the first the sample itself: if they are said to be
-                                      embeddings, by `embeddings=True` or by their name in an .npz file
+    [n, V, F]                         V views of each sample, the first the sample itself: with `embeddings=True`,
+                                      or if the key in an .npz file is that of embeddings
 
-uint8 pictures stay as they are. Other numbers become float32 in [0, 1]: values within [0, 1] are kept, values
-within [0, 255] are divided by 255, anything else is refused. Of a boolean picture, true is 1.
+uint8 pictures are kept. Other numbers are converted to float32 in [0, 1]: values within [0, 1] are kept, values within
+[0, 255] are divided by 255, anything else is rejected. True in a boolean picture is 1.
 """
 
 from pathlib import Path
@@ -18,7 +18,7 @@ import numpy as np
 from c3clust.data.io.views import Views
 from c3clust.data.samples import ArrayLike, Samples
 from c3clust.data.source import Claim, Options
-from c3clust.errors import DataError, InputError
+from c3clust.errors import DataError, InputError, first_line
 
 __all__ = ["claims", "from_array", "policy_for", "read"]
 
@@ -26,7 +26,7 @@ CHANNELS = (1, 3)
 X_KEYS = ("x", "images", "data", "x_train", "arr_0", "embeddings", "embedding", "features")
 EMBEDDING_KEYS = ("embeddings", "embedding", "features")
 Y_KEYS = ("y", "labels", "label", "target", "y_train", "arr_1")
-ONE_INK = 0.15  # below, pictures are drawn in one ink
+ONE_INK = 0.15  # variation of the ink below which pictures count as drawn in one ink
 
 
 def claims(path: Path) -> Claim:
@@ -35,7 +35,7 @@ def claims(path: Path) -> Claim:
 
 
 def read(path: Path, options: Options, name: str | None = None) -> Samples:
-    """One array of a .npy or .npz file; an .npz may hold labels under `y` or `labels`. Pickled objects are refused."""
+    """One array of a .npy or .npz file; an .npz may hold labels under `y` or `labels`. Pickled objects are rejected."""
     try:
         if path.suffix.lower() == ".npy":
             x = np.load(path, allow_pickle=False, mmap_mode="r")
@@ -48,13 +48,13 @@ def read(path: Path, options: Options, name: str | None = None) -> Samples:
         raise
     except Exception as error:  # numpy raises almost anything on hostile bytes
         raise DataError(
-            f"{path} cannot be read as a numpy file: {_first_line(error)} Save it again with numpy.save or "
+            f"{path} cannot be read as a numpy file: {first_line(error)}. Save it again with numpy.save or "
             "numpy.savez, as numbers and not as objects."
         ) from error
 
 
 def from_array(x: Any, y: Any = None, *, place: str = "array", embeddings: bool = False) -> Samples:
-    """Samples from anything numpy can look at without loss: a numpy array, a torch tensor, a nested list.
+    """Samples from a numpy array, a torch tensor or a nested list of numbers.
 
     >>> import numpy as np
     >>> from_array(np.zeros((5, 28, 28), dtype=np.uint8)).x.shape
@@ -83,10 +83,10 @@ def from_array(x: Any, y: Any = None, *, place: str = "array", embeddings: bool 
 
 
 def policy_for(x: ArrayLike) -> str:
-    """What suits: "vector" for rows, "none" if they have views, "digit" for small grey pictures in one ink, or "photo".
+    """The default policy: "vector" or, with views, "none"; "digit" for small grey pictures in one ink; else "photo".
 
-    Without a change of brightness, networks tell pictures of things apart by it: on Fashion-MNIST-10k, seed 0, CC
-    reached an ACC of .53 with "digit" and of .69 with brightness, contrast and mirroring.
+    Small grey pictures with varying brightness, such as Fashion-MNIST, get "photo": a policy that keeps brightness lets
+    the network separate them by brightness alone (docs/REPRODUCTION.md).
     """
     if len(x.shape) == 2:
         return "none" if isinstance(x, Views) and len(x.parts) > 1 else "vector"
@@ -94,9 +94,9 @@ def policy_for(x: ArrayLike) -> str:
 
 
 def _ink_varies(x: ArrayLike) -> float:
-    """How much the mean of the pixels that are not dark differs between pictures: standard deviation / mean.
+    """Coefficient of variation, over pictures, of the mean of the pixels that are not dark.
 
-    scikit-learn's digits .08, MNIST .07, Fashion-MNIST .26.
+    scikit-learn's digits 0.08, MNIST 0.07, Fashion-MNIST 0.26.
     """
     some = x[np.arange(0, len(x), max(1, len(x) // 2000))].reshape(-1, int(np.prod(x.shape[1:]))).astype(np.float32)
     inked = some > 0.1 * some.max(initial=0)
@@ -106,34 +106,34 @@ def _ink_varies(x: ArrayLike) -> float:
 
 
 def label_codes(y: Any, n: int, place: str) -> tuple[np.ndarray, list[str]]:
-    """Labels of any kind as integers [n] into the sorted list of their names."""
+    """Labels of any type as integers [n] into the sorted list of their names."""
     y = np.asarray(y)
     if y.shape != (n,):
-        raise InputError(f"{place} has labels of shape {y.shape} for {n} images: one label an image is needed.")
+        raise InputError(f"{place} has labels of shape {y.shape} for {n} images: one label per image is needed.")
     values, codes = np.unique(y, return_inverse=True)
     return codes.astype(np.int64), [str(value) for value in values]
 
 
 def _as_numbers(x: Any) -> np.ndarray:
-    """x as a numpy array of plain numbers."""
-    if hasattr(x, "detach"):  # a torch tensor, wherever it lives
+    """x as a numpy array of numbers."""
+    if hasattr(x, "detach"):  # a torch tensor, on any device
         x = x.detach().cpu()
     try:
         x = np.asarray(x)
     except (ValueError, TypeError) as error:
-        raise InputError(f"The array cannot be used: {_first_line(error)} Give one block of numbers.") from error
+        raise InputError(f"The array cannot be used: {first_line(error)}. Give one block of numbers.") from error
     if x.dtype.kind not in "buif":
         raise InputError(f"The array is of type {x.dtype}: pictures and features are numbers, best uint8 or float32.")
     return x
 
 
 def _channels_first(x: np.ndarray, place: str) -> np.ndarray:
-    """[n, H, W] and [n, H, W, C] as [n, C, H, W]. Only one of axes 1 and 3 may look like channels."""
+    """[n, H, W] and [n, H, W, C] as [n, C, H, W]. Only one of the axes 1 and 3 may have the length of channels."""
     if x.ndim == 3:
         return x[:, None]
     first, last = x.shape[1] in CHANNELS, x.shape[3] in CHANNELS
     if first and last and x.shape[1] != x.shape[3]:
-        # [n, 1, W, 3] or [n, 3, H, 1]: a picture is not 1 or 3 pixels wide, yet which axis it is cannot be known.
+        # [n, 1, W, 3] or [n, 3, H, 1] is ambiguous
         raise InputError(
             f"{place} has shape {x.shape}, which may be [n, C, H, W] or [n, H, W, C]. "
             "Give pictures that are more than 3 pixels high and wide."
@@ -149,7 +149,7 @@ def _channels_first(x: np.ndarray, place: str) -> np.ndarray:
 
 
 def _pixels(x: np.ndarray, place: str) -> np.ndarray:
-    """Pixels as uint8 or as float32 in [0, 1], by the rule at the top of this file."""
+    """Pixels as uint8 or as float32 in [0, 1]: see the module's docstring."""
     if x.dtype == np.uint8:
         return x if isinstance(x, np.memmap) else np.ascontiguousarray(x)
     with np.errstate(over="ignore"):
@@ -165,7 +165,7 @@ def _pixels(x: np.ndarray, place: str) -> np.ndarray:
 
 def _vectors(x: np.ndarray, place: str) -> np.ndarray:
     """Feature vectors as finite float32."""
-    with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is refused as such
+    with np.errstate(over="ignore"):  # overflow becomes infinite, and is rejected as such
         return np.ascontiguousarray(_finite(x.astype(np.float32), place))
 
 
@@ -180,7 +180,7 @@ def _finite(x: np.ndarray, place: str) -> np.ndarray:
 
 
 def _keys(files: list[str], path: Path) -> tuple[str, str | None]:
-    """The names under which an .npz holds pictures and, if any, labels."""
+    """The keys of the pictures and, if any, of the labels in an .npz file."""
     lower = {key.lower(): key for key in files}
     y_key = next((lower[key] for key in Y_KEYS if key in lower), None)
     x_key = next((lower[key] for key in X_KEYS if key in lower), None)
@@ -192,8 +192,3 @@ def _keys(files: list[str], path: Path) -> tuple[str, str | None]:
             f"{path} holds {', '.join(files) or 'no arrays'}: name the pictures x (and labels, if any, y)."
         )
     return x_key, y_key
-
-
-def _first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    return lines[0].rstrip(".") + "."

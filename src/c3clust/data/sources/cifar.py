@@ -1,8 +1,8 @@
 """CIFAR-10 and CIFAR-100, binary or Python version, from the folder or the .tar.gz as published.
 
-Train and test images are pooled, as in the paper; of CIFAR-100 the 20 superclasses are the classes. A file whose size
-is no multiple of its record is refused by name. Files that are whole but hold fewer records than the official ones
-are read as a subset, and a note says so.
+Train and test images are pooled, as in the paper; the classes of CIFAR-100 are its 20 superclasses. A file whose size
+is not a multiple of the record size is rejected. Complete files with fewer records than the official ones are read as
+a subset, with a note.
 """
 
 import io
@@ -18,15 +18,15 @@ from typing import Any
 import numpy as np
 
 from c3clust.data.samples import Samples
-from c3clust.data.source import Claim, Known, Options, note_count
+from c3clust.data.source import Claim, Options, PublicDataset, note_count
 from c3clust.errors import DataError
 
-__all__ = ["SETS", "claims", "read"]
+__all__ = ["DATASETS", "claims", "read"]
 
 ADDRESS = "https://www.cs.toronto.edu/~kriz/cifar.html"
 SITE = "https://www.cs.toronto.edu/~kriz"
-SETS = (
-    Known(
+DATASETS = (
+    PublicDataset(
         name="cifar10",
         what="CIFAR-10, small photographs: 60,000 images, 32 × 32, colour, 10 classes",
         patterns=("cifar-10-batches-bin", "cifar-10-batches-py", "cifar-10-*.tar.gz", "cifar-10/*", "cifar10/*"),
@@ -35,7 +35,7 @@ SETS = (
         fetch=f"curl -fL --create-dirs --output-dir ~/.cache/c3clust -O {SITE}/cifar-10-binary.tar.gz",
         aliases=("cifar-10",),
     ),
-    Known(
+    PublicDataset(
         name="cifar100",
         what="CIFAR-100, small photographs: 60,000 images, 32 × 32, colour, its 20 superclasses",
         patterns=("cifar-100-binary", "cifar-100-python", "cifar-100-*.tar.gz", "cifar-100/*", "cifar100/*"),
@@ -62,7 +62,7 @@ Part = tuple[np.ndarray, np.ndarray]  # pixels [n, 3072], labels [n]
 
 @dataclass(frozen=True)
 class Version:
-    """One of the four published forms."""
+    """One of the four published versions."""
 
     set: str
     title: str
@@ -93,7 +93,7 @@ VERSIONS = (
 
 
 def claims(path: Path) -> Claim:
-    """One of the four folders, a folder with one of them in it, or the archive of one."""
+    """One of the four folders, a folder that contains one of them, or the archive of one."""
     return Claim.NO if _where(path) is None else Claim.LAYOUT
 
 
@@ -129,7 +129,7 @@ def _where(path: Path) -> tuple[Version, Path] | None:
 
 
 def _first_folder(path: Path) -> str:
-    """The folder in which the first file of an archive lies."""
+    """The folder of the first file of an archive."""
     try:
         with tarfile.open(path, "r:*") as archive:
             member = archive.next()
@@ -152,7 +152,7 @@ def _from_folder(folder: Path, version: Version) -> dict[str, bytes]:
 
 
 def _from_archive(path: Path, version: Version) -> dict[str, bytes]:
-    """The wanted files, read in place. Nothing else is looked at, links are not followed."""
+    """The files of this version, read in place. Other files are ignored, links are not followed."""
     found: dict[str, bytes] = {}
     total = 0
     try:
@@ -213,19 +213,19 @@ def _pool(parts: dict[str, Part], version: Version, place: str) -> Samples:
 
 
 class _Batch(pickle.Unpickler):
-    """Unpickles what CIFAR's files hold and nothing else: built-in containers, numbers, strings, one uint8 array.
+    """Unpickles only the content of CIFAR files: built-in containers, numbers, strings, one uint8 array.
 
-    The three names by which numpy pickles an array are answered by stand-ins, so that no code of any module runs.
+    The three names that numpy uses to pickle an array are replaced by stand-ins, so that no code of any module runs.
     """
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) in STAND_INS:
             return STAND_INS[module, name]
-        raise pickle.UnpicklingError(f"it asks for {module}.{name}, which no official file does")
+        raise pickle.UnpicklingError(f"it refers to {module}.{name}, which no official file does")
 
 
 class _Dtype:
-    """Stands in for numpy.dtype, and is uint8."""
+    """Stand-in for numpy.dtype; only uint8 is accepted."""
 
     def __init__(self, code: bytes | str, *_: Any) -> None:
         if code not in (b"u1", "u1"):
@@ -236,7 +236,7 @@ class _Dtype:
 
 
 class _Array:
-    """Stands in for numpy.ndarray: takes its shape and bytes."""
+    """Stand-in for numpy.ndarray with its shape and bytes."""
 
     values: np.ndarray
 

@@ -1,16 +1,16 @@
-"""Scikit-learn's 1,797 handwritten digits: always there, 8 × 8 pixels, for first tries and tests."""
+"""The 1,797 handwritten digits of scikit-learn, 8 × 8 pixels, for examples and tests."""
 
 from pathlib import Path
 
 import numpy as np
 
 from c3clust.data.samples import Samples
-from c3clust.data.source import Claim, Known, Options
+from c3clust.data.source import Claim, Options, PublicDataset
 
-__all__ = ["SETS", "claims", "read"]
+__all__ = ["DATASETS", "claims", "read"]
 
-SETS = (
-    Known(
+DATASETS = (
+    PublicDataset(
         name="digits",
         what="scikit-learn's handwritten digits: 1,797 images, 8 × 8, grey, 10 classes",
         layout="comes with scikit-learn",
@@ -21,12 +21,12 @@ SETS = (
 
 
 def claims(path: Path) -> Claim:
-    """No path holds this set: it comes with scikit-learn."""
+    """No path: the dataset is part of scikit-learn."""
     return Claim.NO
 
 
 def read(path: Path, options: Options, name: str | None = None) -> Samples:
-    """The digits with their ink of 0..16 stretched to 0..255."""
+    """The digits, with values 0..16 scaled to 0..255."""
     from sklearn.datasets import load_digits
 
     raw = load_digits()

@@ -1,7 +1,7 @@
-"""A Parquet table of embeddings: a column of lists [F], or of lists of V lists [V][F], and perhaps one of labels.
+"""A Parquet table of embeddings: a column of lists [F] or of nested lists [V][F], and optionally a label column.
 
     embedding column    embedding, embeddings, features or vector
-    label column        as in `manifest`
+    label column        label, labels, class, target or y
 
 Embeddings in .npy and .npz files are read by `arrays`.
 """
@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from c3clust.data.io.cells import LABELS, find_column, open_parquet
 from c3clust.data.samples import Samples
 from c3clust.data.source import Claim, Options
 from c3clust.data.sources.arrays import from_array
-from c3clust.data.sources.manifest import LABELS, column_of, first_line, require_pyarrow
 from c3clust.errors import DataError
 
 __all__ = ["claims", "read"]
@@ -34,26 +34,23 @@ def claims(path: Path) -> Claim:
         schema = parquet.read_schema(path)
     except (OSError, pyarrow.ArrowException):
         return Claim.NO
-    name = column_of(schema.names, COLUMNS)
+    name = find_column(schema.names, COLUMNS)
     return Claim.LAYOUT if name and _is_list(schema.field(name).type) else Claim.NO
 
 
 def read(path: Path, options: Options, name: str | None = None) -> Samples:
     """All rows, in the table's order."""
-    pyarrow, parquet = require_pyarrow("pyarrow", path), require_pyarrow("pyarrow.parquet", path)
-    try:
-        names = parquet.read_schema(path).names
-        wanted, label = column_of(names, COLUMNS), column_of(names, LABELS)
-        table = parquet.read_table(path, columns=[wanted, *([label] if label else [])])
-        x = _block(table.column(wanted).combine_chunks(), path)
+    with open_parquet(path) as file:
+        names = file.schema_arrow.names
+        column, label = find_column(names, COLUMNS), find_column(names, LABELS)
+        table = file.read(columns=[column, *([label] if label else [])])
+        x = _block(table.column(column).combine_chunks(), path)
         y = table.column(label).to_pylist() if label else None
-    except (OSError, pyarrow.ArrowException) as error:
-        raise DataError(f"{path} cannot be read as Parquet ({first_line(error)}). Write it again.") from error
     return from_array(x, y, place=str(path), embeddings=True)
 
 
 def _block(values: Any, path: Path) -> np.ndarray:
-    """Lists of equally many numbers as one array, nested lists as one of more axes."""
+    """Lists of equal length as one array; each level of nesting adds an axis."""
     shape = [len(values)]
     while _is_list(values.type):
         if values.null_count:
@@ -67,8 +64,8 @@ def _block(values: Any, path: Path) -> np.ndarray:
     return values.to_numpy(zero_copy_only=False).reshape(shape)
 
 
-def _is_list(kind: Any) -> bool:
+def _is_list(type_: Any) -> bool:
     import pyarrow
 
-    known = (pyarrow.types.is_list, pyarrow.types.is_large_list, pyarrow.types.is_fixed_size_list)
-    return any(is_kind(kind) for is_kind in known)
+    tests = (pyarrow.types.is_list, pyarrow.types.is_large_list, pyarrow.types.is_fixed_size_list)
+    return any(test(type_) for test in tests)

@@ -1,4 +1,4 @@
-"""A folder of images, of any depth and any mix of formats."""
+"""A folder of images, with sub-folders of any depth and any mix of formats."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from c3clust.data.io.decode import EXTENSIONS, is_image_name
-from c3clust.data.io.pictures import Encoded, to_images
+from c3clust.data.io.pictures import EncodedFiles, to_samples
 from c3clust.data.io.spans import Span
 from c3clust.data.samples import Samples
 from c3clust.data.source import Claim, Options
@@ -22,28 +22,28 @@ def claims(path: Path) -> Claim:
 
 
 def read(path: Path, options: Options, name: str | None = None) -> Samples:
-    """All images below `path`, sorted by their path; sub-folders as labels only if `options.labels` asks for it."""
+    """All images below `path`, sorted by their path; sub-folders are used as labels only with `labels="folders"`."""
     names, spans = list_files(path)
     if not spans:
         raise DataError(f"{path} holds no images. Files that end in {', '.join(EXTENSIONS)} are read, at any depth.")
     y, classes = folder_labels(names, str(path)) if options.labels == "folders" else (None, None)
-    return to_images(Encoded(spans, names, str(path), y, classes), options)
+    return to_samples(EncodedFiles(spans, names, str(path), y, classes), options)
 
 
 def list_files(path: Path) -> tuple[list[str], list[Span]]:
-    """Names relative to `path` and places of all images below it, sorted by name."""
+    """Names relative to `path` and spans of all images below it, sorted by name."""
     found = sorted(_walk(path))
     base = path.absolute()  # worker processes may have started in another folder
     return [name for name, _ in found], [Span(str(base / name), size) for name, size in found]
 
 
 def has_images(path: Path) -> bool:
-    """Whether any image lies below `path`; looks no further than the first."""
+    """Whether there is any image below `path`; the search stops at the first."""
     return next(_walk(path), None) is not None
 
 
 def folder_labels(names: Sequence[str], place: str) -> tuple[np.ndarray, list[str]]:
-    """The class of each file: the first folder below the deepest one that all files share.
+    """The class of each file: the first folder below the deepest common folder of all files.
 
     >>> folder_labels(["train/cat/1.png", "train/cat/old/2.png", "train/dog/3.png"], "pets")
     (array([0, 0, 1]), ['cat', 'dog'])
@@ -60,13 +60,13 @@ def folder_labels(names: Sequence[str], place: str) -> tuple[np.ndarray, list[st
 
 
 def _shared(folders: Sequence[tuple[str, ...]]) -> int:
-    """How many leading parts all folders have in common."""
+    """Number of leading parts that all folders have in common."""
     low, high = min(folders), max(folders)
     return next((i for i, (a, b) in enumerate(zip(low, high, strict=False)) if a != b), min(len(low), len(high)))
 
 
 def _walk(path: Path) -> Iterator[tuple[str, int]]:
-    """(name, size) of each image file. Linked folders are entered once, so that a loop of links ends."""
+    """(name, size) of each image file. Linked folders are visited once, so that cyclic links end."""
     entered: set[str] = set()
     for folder, below, files in os.walk(path, followlinks=True, onerror=_refuse):
         real = os.path.realpath(folder)

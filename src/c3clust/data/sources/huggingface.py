@@ -1,6 +1,6 @@
-"""A Hugging Face `datasets` folder: one written by `save_to_disk`, or one of Parquet files as the hub stores them.
+"""A Hugging Face `datasets` folder: written by `save_to_disk`, or with Parquet files as on the hub.
 
-Read with pyarrow alone; the package `datasets` is not needed. All splits are pooled. The column `image` holds the
+It is read with pyarrow; the package `datasets` is not needed. All splits are pooled. The column `image` contains the
 pictures, a `label` column their classes.
 """
 
@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from c3clust.data.io.cells import LABELS, require_pyarrow
 from c3clust.data.samples import Samples
 from c3clust.data.source import Claim, Options
 from c3clust.data.sources.folder import has_images
-from c3clust.data.sources.manifest import LABELS, read_table, require_pyarrow
-from c3clust.errors import DataError
+from c3clust.data.sources.manifest import read_batches
+from c3clust.errors import DataError, first_line
 
 __all__ = ["claims", "read"]
 
@@ -36,12 +37,13 @@ def read(path: Path, options: Options, name: str | None = None) -> Samples:
     parquet = _parquet_files(path)
     try:
         if parquet:
-            return read_table(_parquet_batches(parquet, path), path, options)
+            return read_batches(_parquet_batches(parquet, path), path, options)
         splits = _splits(path)
-        return read_table(_arrow_batches(splits, pyarrow), path, options, _class_names(splits[0]))
+        return read_batches(_arrow_batches(splits, pyarrow), path, options, _class_names(splits[0]))
     except (OSError, KeyError, TypeError, json.JSONDecodeError, pyarrow.ArrowException) as error:
-        first = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
-        raise DataError(f"{path} cannot be read as a Hugging Face folder ({first}). Save it again.") from error
+        raise DataError(
+            f"{path} cannot be read as a Hugging Face folder ({first_line(error)}). Save it again."
+        ) from error
 
 
 def _parquet_files(path: Path) -> list[Path]:
@@ -72,7 +74,7 @@ def _arrow_batches(splits: list[Path], pyarrow: Any) -> Iterator[Any]:
 
 
 def _class_names(split: Path) -> list[str] | None:
-    """The names of a ClassLabel column, if the folder describes one."""
+    """The names of a ClassLabel column, if the metadata have one."""
     features = json.loads((split / INFO).read_text()).get("features") or {}
     for column in LABELS:
         names = (features.get(column) or {}).get("names")
@@ -82,7 +84,7 @@ def _class_names(split: Path) -> list[str] | None:
 
 
 def _inside(folder: Path, name: str) -> Path:
-    """A file that the folder's description names, if it lies in the folder."""
+    """A file named in the metadata; it must be in the folder."""
     if Path(name).name != name:
         raise DataError(f"{folder} names the file {name}, which lies elsewhere. Save the folder again.")
     return folder / name

@@ -10,11 +10,11 @@ from typing import BinaryIO
 import numpy as np
 
 from c3clust.data.samples import Samples
-from c3clust.data.source import Claim, Known, Options, note_count
+from c3clust.data.source import Claim, Options, PublicDataset, note_count
 from c3clust.data.sources.arrays import policy_for
 from c3clust.errors import DataError
 
-__all__ = ["SETS", "claims", "read", "read_idx"]
+__all__ = ["DATASETS", "claims", "read", "read_idx"]
 
 LAYOUT = (
     "train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte, t10k-labels-idx1-ubyte, each .gz or not"
@@ -22,8 +22,8 @@ LAYOUT = (
 MIRROR = "https://ossci-datasets.s3.amazonaws.com/mnist"
 FILES = "{train,t10k}-{images-idx3,labels-idx1}-ubyte.gz"
 
-SETS = (
-    Known(
+DATASETS = (
+    PublicDataset(
         name="mnist",
         what="MNIST, handwritten digits: 70,000 images, 28 × 28, grey, 10 classes",
         patterns=("mnist", "MNIST/raw", "MNIST"),
@@ -31,7 +31,7 @@ SETS = (
         address="http://yann.lecun.com/exdb/mnist/",
         fetch=f'curl -fL --create-dirs --output-dir ~/.cache/c3clust/mnist --remote-name-all "{MIRROR}/{FILES}"',
     ),
-    Known(
+    PublicDataset(
         name="fashion-mnist",
         what="Fashion-MNIST, articles of clothing: 70,000 images, 28 × 28, grey, 10 classes",
         patterns=("fashion-mnist", "FashionMNIST/raw", "fashion_mnist", "fashion"),
@@ -59,7 +59,7 @@ def claims(path: Path) -> Claim:
 
 
 def read(path: Path, options: Options, name: str | None = None) -> Samples:
-    """All images of the folder; a set asked for by name must have its four files."""
+    """All images of the folder; a dataset requested by name must have its four files."""
     folder = path.parent if path.is_file() else path
     match = IMAGES.fullmatch(path.name) if path.is_file() else None
     parts = [_read_part(folder, part, whole=name is not None) for part in ([match[1]] if match else PARTS)]
@@ -99,7 +99,7 @@ def _values(file: BinaryIO, path: Path) -> np.ndarray:
 
 
 def _read_part(folder: Path, part: str, whole: bool) -> tuple[str, np.ndarray, np.ndarray | None] | None:
-    """(part, x [n, H, W], y [n] or None); None if the part is not there. With whole, absence is an error."""
+    """(part, x [n, H, W], y [n] or None); None if the part is missing, which is an error with `whole`."""
     images, labels = _file(folder, part, "images"), _file(folder, part, "labels")
     if whole and (images is None or labels is None):
         kind = "images-idx3" if images is None else "labels-idx1"

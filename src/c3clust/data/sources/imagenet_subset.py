@@ -1,25 +1,25 @@
-"""ImageNet-10 and ImageNet-Dogs: the training images of 10 and 15 synsets, from a folder of ImageNet's."""
+"""ImageNet-10 and ImageNet-Dogs: the training images of 10 and 15 synsets, from a folder of ImageNet."""
 
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from c3clust.data.io.pictures import Encoded, to_images
+from c3clust.data.io.pictures import EncodedFiles, to_samples
 from c3clust.data.io.spans import Span
 from c3clust.data.samples import Samples
-from c3clust.data.source import Claim, Known, Options, note_count
+from c3clust.data.source import Claim, Options, PublicDataset, note_count
 from c3clust.data.sources.folder import list_files
 from c3clust.errors import DataError
 
-__all__ = ["SETS", "SYNSETS", "claims", "read"]
+__all__ = ["DATASETS", "SYNSETS", "claims", "read"]
 
 ADDRESS = "https://www.image-net.org/download.php"
 LAYOUT = "ImageNet's training folder, unpacked: imagenet/train/nXXXXXXXX/*.JPEG (free of charge after registration)"
 FOLDERS = ("imagenet/train", "ILSVRC2012/train", "ILSVRC/Data/CLS-LOC/train", "imagenet/ILSVRC/Data/CLS-LOC/train")
 
-SETS = (
-    Known(
+DATASETS = (
+    PublicDataset(
         name="imagenet-10",
         what="ImageNet-10, photographs: 13,000 training images of ImageNet, 10 classes",
         patterns=("imagenet-10", "imagenet10", *FOLDERS),
@@ -27,7 +27,7 @@ SETS = (
         address=ADDRESS,
         aliases=("imagenet10",),
     ),
-    Known(
+    PublicDataset(
         name="imagenet-dogs",
         what="ImageNet-Dogs, photographs: 19,500 training images of ImageNet, 15 breeds",
         patterns=("imagenet-dogs", *FOLDERS),
@@ -52,13 +52,13 @@ SIDE = 224
 
 
 def claims(path: Path) -> Claim:
-    """A folder with at least one of the synsets; only by name, for any folder of photographs may look like this."""
+    """A folder with at least one of the synsets. Read only by name, as other folders may have this layout too."""
     synsets = {synset for chosen in SYNSETS.values() for synset in chosen}
     return Claim.NAMED if path.is_dir() and any((path / synset).is_dir() for synset in synsets) else Claim.NO
 
 
 def read(path: Path, options: Options, name: str | None = None) -> Samples:
-    """The images of the set's synsets, at 224 × 224 unless `image_size` says otherwise."""
+    """The images of the synsets, by default at 224 × 224 pixels."""
     name = name or "imagenet-10"
     missing = [synset for synset in SYNSETS[name] if not (path / synset).is_dir()]
     if missing:
@@ -69,12 +69,11 @@ def read(path: Path, options: Options, name: str | None = None) -> Samples:
     spans: list[Span] = []
     labels: list[int] = []
     for label, synset in enumerate(SYNSETS[name]):
-        files, places = list_files(path / synset)
-        names += [f"{synset}/{file}" for file in files]
+        found, places = list_files(path / synset)
+        names += [f"{synset}/{file}" for file in found]
         spans += places
-        labels += [label] * len(files)
+        labels += [label] * len(found)
     notes = note_count(str(path), TITLES[name], len(names), OFFICIAL[name])
-    encoded = Encoded(spans, names, str(path), np.array(labels, dtype=np.int64), SYNSETS[name])
-    size = options.image_size or SIDE
-    images = to_images(encoded, replace(options, image_size=size, channels=options.channels or 3))
-    return replace(images, notes=notes)
+    files = EncodedFiles(spans, names, str(path), np.array(labels, dtype=np.int64), SYNSETS[name])
+    size, channels = options.image_size or SIDE, options.channels or 3
+    return replace(to_samples(files, replace(options, image_size=size, channels=channels)), notes=notes)

@@ -1,14 +1,14 @@
 """A CSV or Parquet table, or a data frame: a list of images, texts in a column, or rows of numbers and categories.
 
-What a file holds is seen from its cells, or said by `kind` and `columns`:
+The type is detected from the cells, or given by `kind` and `columns`:
 
-    image       a column with the name of one of images (manifest.py) whose cells are image files or bytes
-    text        one column is chosen and holds words; or the only column that is not a number of the row holds them
-    table       anything else; each column is a number or one of some categories
+    image       a column with a name for images (manifest.py) whose cells are image files or bytes
+    text        one column is chosen and contains words; or the only column that is not a row number contains words
+    table       anything else; each column contains numbers or categories
 
-Where both texts and other columns are there, the file may be meant either way: it is refused, with the way out.
-A column with the name of labels (manifest.py) is for metrics only, unless it is chosen, or most rows differ in it.
-A column id, name, key or index that differs in all rows gives the names of the rows, and is not clustered.
+A file with both texts and other columns is ambiguous: it is rejected, with the options that resolve it. A column with a
+name for labels (io/cells.py) is used for metrics only, unless it is chosen or differs in most rows. A column id, name,
+key or index that differs in all rows contains the names of the rows, and is not clustered.
 """
 
 from collections.abc import Sequence
@@ -17,18 +17,19 @@ from typing import Any
 
 import numpy as np
 
+from c3clust.data.io import cells
+from c3clust.data.io.cells import LABELS, Cells, find_column, numbers, words
 from c3clust.data.io.decode import is_image_name
-from c3clust.data.samples import Column, Samples
+from c3clust.data.samples import Column, Dataset, Table
 from c3clust.data.source import Claim, Options
-from c3clust.data.sources import cells, manifest
-from c3clust.data.sources.cells import Cells, numbers, words
+from c3clust.data.sources import manifest
 from c3clust.data.sources.texts import from_texts
 from c3clust.errors import DataError, InputError, suggest
 
 __all__ = ["claims", "from_frame", "has_gaps_or_words", "is_frame", "read"]
 
 NAMES = ("id", "name", "key", "index")
-WORDS = 3.0  # words in a cell, on average, from which on a column is text
+WORDS = 3.0  # mean number of words per cell from which a column contains texts
 
 
 def claims(path: Path) -> Claim:
@@ -36,38 +37,38 @@ def claims(path: Path) -> Claim:
     return Claim.KIND if path.is_file() and path.suffix.lower() in (".csv", ".tsv", ".parquet") else Claim.NO
 
 
-def read(path: Path, options: Options, name: str | None = None) -> Samples:
-    """What the table holds."""
+def read(path: Path, options: Options, name: str | None = None) -> Dataset:
+    """The images, texts or rows of the table."""
     if options.kind == "image" or (options.kind is None and not options.columns and _lists_images(path)):
         return manifest.read(path, options)
     return from_cells(cells.read_cells(path), str(path), options, first=1)
 
 
 def is_frame(value: Any) -> bool:
-    """Whether a value from Python is a data frame."""
+    """Whether a value is a data frame."""
     return hasattr(value, "columns") and hasattr(value, "dtypes") and hasattr(value, "shape")
 
 
 def has_gaps_or_words(frame: Any) -> bool:
-    """Whether a data frame is more than a block of numbers: such a block is taken as vectors."""
+    """Whether a data frame has missing values or words; otherwise it is read as vectors."""
     return any((x := numbers(column)) is None or np.isnan(x).any() for column in cells.from_frame(frame).values())
 
 
-def from_frame(frame: Any, options: Options) -> Samples:
-    """What a data frame of pandas or polars holds."""
+def from_frame(frame: Any, options: Options) -> Dataset:
+    """The texts or rows of a pandas or polars data frame."""
     return from_cells(cells.from_frame(frame), "data frame", options)
 
 
-def from_cells(found: Cells, place: str, options: Options, *, first: int = 0) -> Samples:
-    """Texts or rows from cells. Rows are named by their number from `first` on unless a column names them."""
+def from_cells(found: Cells, place: str, options: Options, *, first: int = 0) -> Dataset:
+    """Texts or rows from cells. Rows are named by a column, or by their number, counted from `first`."""
     n = len(next(iter(found.values()), []))
     if not n:
         raise DataError(f"{place} holds no rows. Give a first line with the names of the columns, then the rows.")
     chosen = _chosen(found, place, options)
-    named = manifest.column_of(list(found), NAMES)
+    named = find_column(list(found), NAMES)
     names = _row_names(found[named]) if named and named not in (options.columns or ()) else None
     left = {named} if names is not None else set()
-    y, classes, label = _truth(found, place, options)
+    y, classes, label = _true_labels(found, place, options)
     rest = [column for column in chosen if column not in left | {label}]
     column = _text_column(found, rest, place, options)
     if column is not None:
@@ -77,15 +78,15 @@ def from_cells(found: Cells, place: str, options: Options, *, first: int = 0) ->
     names = names or [str(i + first) for i in range(n)]
     if label:
         notes.append(f"Column {label!r} is taken for true labels: it is used for scores only.")
-    return Samples(x, names, y, classes, place=place, policy="table", notes=notes, columns=columns)
+    return Table(x, names, y, classes, place=place, notes=notes, columns=columns)
 
 
 def _lists_images(path: Path) -> bool:
-    """Whether the first rows of a file tell of images; where its columns say so and its cells do not, it is refused."""
+    """Whether the first rows list images. InputError if the column names and the cells disagree."""
     found = cells.peek(path)
     images = any(_mostly_images([name, *column]) for name, column in found.items())
-    column = manifest.column_of(list(found), (*manifest.PATHS, *manifest.BYTES))
-    others = [name for name in found if name != column and name.lower() not in (*manifest.LABELS, *NAMES)]
+    column = find_column(list(found), (*manifest.PATHS, *manifest.BYTES))
+    others = [name for name in found if name != column and name.lower() not in (*LABELS, *NAMES)]
     if images or (column is not None and not others):
         return True
     if column is None:
@@ -107,36 +108,36 @@ def _is_image(cell: Any) -> bool:
 
 
 def _chosen(found: Cells, place: str, options: Options) -> list[str]:
-    """The columns that were asked for; without a choice, all."""
+    """The chosen columns, by default all."""
     if not options.columns:
         return list(found)
     absent = [name for name in options.columns if name not in found]
     if absent:
-        told = f"no column {absent[0]!r}" if len(absent) == 1 else f"none of the columns {', '.join(absent)}"
-        raise InputError(f"{place} has {told}. {suggest(absent[0], found)}")
+        what = f"no column {absent[0]!r}" if len(absent) == 1 else f"none of the columns {', '.join(absent)}"
+        raise InputError(f"{place} has {what}. {suggest(absent[0], found)}")
     return list(options.columns)
 
 
 def _row_names(column: list[Any]) -> list[str] | None:
-    """Names of rows, if all are there and differ."""
+    """Names of the rows, if none is missing and all differ."""
     names = words(column)
     return None if names is None or None in names or len(set(names)) < len(names) else [str(name) for name in names]
 
 
-def _truth(found: Cells, place: str, options: Options) -> tuple[np.ndarray | None, list[str] | None, str | None]:
-    """True labels, their classes, and the column that holds them."""
-    label = manifest.column_of(list(found), manifest.LABELS)
+def _true_labels(found: Cells, place: str, options: Options) -> tuple[np.ndarray | None, list[str] | None, str | None]:
+    """True labels, their classes, and the name of their column."""
+    label = find_column(list(found), LABELS)
     if label is None or label in (options.columns or ()):
         return None, None, None
     values = words(found[label])
     if values is None or len(set(values) - {None}) > max(2, len(values) // 2):
         return None, None, None
-    y, classes = manifest.labels_of(values, len(values), Path(place))
+    y, classes = manifest.checked_labels(values, len(values), Path(place))
     return y, classes, label
 
 
 def _text_column(found: Cells, rest: Sequence[str], place: str, options: Options) -> str | None:
-    """The column whose texts are to be clustered; None if the rows are."""
+    """The column of texts to cluster; None for a table of rows."""
     if options.kind == "table":
         return None
     wordy = [name for name in rest if numbers(found[name]) is None and words(found[name]) is not None]
@@ -145,26 +146,26 @@ def _text_column(found: Cells, rest: Sequence[str], place: str, options: Options
         if len(clear) == 1 or (len(rest) == 1 and words(found[rest[0]]) is not None):
             return (clear or rest)[0]
         raise InputError(f"{place} has {len(wordy)} columns of words: name the one to cluster with --column NAME.")
-    told_apart = [name for name in rest if not _counts(found[name])]
-    if len(wordy) == 1 and told_apart == wordy:
+    informative = [name for name in rest if not _counts(found[name])]
+    if len(wordy) == 1 and informative == wordy:
         return wordy[0]
     texts = [name for name in wordy if _is_text(found[name])]
-    others = [name for name in told_apart if name not in texts]
+    others = [name for name in informative if name not in texts]
     if texts:
-        told = f"texts ({', '.join(texts)})" + (f" or as a table ({', '.join(others[:5])})" if others else "")
+        what = f"texts ({', '.join(texts)})" + (f" or as a table ({', '.join(others[:5])})" if others else "")
         way = " or --kind table" if others else ""
-        raise InputError(f"{place} can be read as {told}: say --column {texts[0]}{way}.")
+        raise InputError(f"{place} can be read as {what}: say --column {texts[0]}{way}.")
     return None
 
 
 def _is_text(column: list[Any]) -> bool:
-    """Whether the cells are sentences: several words each, and most of them differ."""
+    """Whether the cells are sentences: several words each, most of them different."""
     given = [cell for cell in words(column) or () if cell]
     return len(set(given)) > len(given) / 2 and sum(len(cell.split()) for cell in given) >= WORDS * len(given)
 
 
 def _counts(column: list[Any]) -> bool:
-    """Whether a column only counts the rows, or is empty."""
+    """Whether a column contains only row numbers, or is empty."""
     x = numbers(column)
     return x is not None and bool(np.isnan(x).all() or (x[0] in (0, 1) and (np.diff(x) == 1).all()))
 

@@ -1,6 +1,6 @@
-"""Texts: a .txt file with one a line, a column of a table, or a list of str.
+"""Texts: a .txt file with one text per line, a column of a table, or a list of str.
 
-Empty texts are left out, with a note; the others keep the number of their line as their name. Files are in UTF-8.
+Empty texts are left out, with a note; the others are named by their line numbers. Files are in UTF-8.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from c3clust.data.samples import Samples
+from c3clust.data.samples import Texts
 from c3clust.data.source import Claim, Options
 from c3clust.errors import DataError, InputError
 
@@ -21,10 +21,10 @@ def claims(path: Path) -> Claim:
     return Claim.KIND if path.is_file() and path.suffix.lower() == ".txt" else Claim.NO
 
 
-def read(path: Path, options: Options, name: str | None = None) -> Samples:
+def read(path: Path, options: Options, name: str | None = None) -> Texts:
     """The lines of the file."""
     if options.kind in ("image", "table"):
-        raise InputError(f"{path} is a file of texts, a line each: it cannot be read as {options.kind}.")
+        raise InputError(f"{path} is a file of texts, one per line: it cannot be read as {options.kind}.")
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
@@ -36,7 +36,7 @@ def read(path: Path, options: Options, name: str | None = None) -> Samples:
             "example with: iconv -f LATIN1 -t UTF-8."
         ) from None
     if "\0" in text:
-        raise DataError(f"{path} holds bytes of value zero and so is no text. Give one text a line, in UTF-8.")
+        raise DataError(f"{path} holds bytes of value zero and so is no text. Give one text per line, in UTF-8.")
     lines = text.split("\n")
     return from_texts(lines[:-1] if lines[-1] == "" else lines, str(path), first=1)
 
@@ -49,8 +49,8 @@ def from_texts(
     classes: Sequence[str] | None = None,
     *,
     first: int = 0,
-) -> Samples:
-    """Samples whose x is [n] texts. Names are numbers from `first` on unless given.
+) -> Texts:
+    """Texts without the empty ones. By default they are named by their position, counted from `first`.
 
     >>> from_texts(["a red fox", " ", "a grey wolf"]).names
     ['0', '2']
@@ -60,24 +60,23 @@ def from_texts(
         raise InputError(f"{place} holds {wrong!r} among its texts: each must be a str.")
     kept = [i for i, text in enumerate(texts) if text is not None and text.strip()]
     if not kept:
-        raise DataError(f"{place} holds no text. Give one text a line.")
+        raise DataError(f"{place} holds no text. Give one text per line.")
     x = np.empty(len(kept), dtype=object)
     x[:] = [texts[i].strip() for i in kept]
     empty = len(texts) - len(kept)
     left = "1 empty text was" if empty == 1 else f"{empty:,} empty texts were"
-    return Samples(
+    return Texts(
         x=x,
         names=[str(i + first) if names is None else names[i] for i in kept],
         y=None if y is None else y[kept],
         classes=classes,
         place=place,
-        policy="words",
         notes=(f"{left} left out.",) if empty else (),
     )
 
 
 def are_texts(value: Any) -> bool:
-    """Whether a value from Python is a sequence of texts: a list, tuple, one-dimensional array or column of str."""
+    """Whether a value is a sequence of texts: a list, tuple, one-dimensional array or column of str."""
     if isinstance(value, list | tuple):
         return bool(value) and all(isinstance(text, str) for text in value)
     if getattr(value, "ndim", None) != 1 or not len(value):

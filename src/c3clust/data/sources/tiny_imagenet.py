@@ -6,18 +6,18 @@ from pathlib import Path
 
 import numpy as np
 
-from c3clust.data.io.pictures import Encoded, to_images
+from c3clust.data.io.pictures import EncodedFiles, to_samples
 from c3clust.data.samples import Samples
-from c3clust.data.source import Claim, Known, Options, note_count
+from c3clust.data.source import Claim, Options, PublicDataset, note_count
 from c3clust.data.sources.archive import claims as archive_claims
 from c3clust.data.sources.archive import first_names, list_archive
 from c3clust.data.sources.folder import list_files
 from c3clust.errors import DataError
 
-__all__ = ["SETS", "claims", "read"]
+__all__ = ["DATASETS", "claims", "read"]
 
-SETS = (
-    Known(
+DATASETS = (
+    PublicDataset(
         name="tiny-imagenet",
         what="Tiny-ImageNet, photographs: 100,000 training images, 64 × 64, colour, 200 classes",
         patterns=(
@@ -49,27 +49,26 @@ def claims(path: Path) -> Claim:
 
 
 def read(path: Path, options: Options, name: str | None = None) -> Samples:
-    """The training images; their folders are the labels. Never enlarged: an `image_size` above 64 counts as 64."""
-    encoded = _list_folder(path) if path.is_dir() else list_archive(path, lambda name: bool(TRAIN.fullmatch(name)))
-    if not encoded.names:
-        raise DataError(f"{path} holds no training image of Tiny-ImageNet. Expected: {SETS[0].layout}.")
-    synsets = [_synset(name) for name in encoded.names]
+    """The training images; their folders are the labels. An `image_size` above 64 is reduced to 64."""
+    files = _list_folder(path) if path.is_dir() else list_archive(path, lambda name: bool(TRAIN.fullmatch(name)))
+    if not files.names:
+        raise DataError(f"{path} holds no training image of Tiny-ImageNet. Expected: {DATASETS[0].layout}.")
+    synsets = [_synset(name) for name in files.names]
     classes, y = np.unique(synsets, return_inverse=True)
     notes = note_count(str(path), "Tiny-ImageNet", len(synsets), OFFICIAL)
-    labelled = replace(encoded, y=y.astype(np.int64), classes=classes.tolist())
-    size = min(options.image_size or SIDE, SIDE)
-    images = to_images(labelled, replace(options, image_size=size, channels=options.channels or 3))
-    return replace(images, notes=notes)
+    files = replace(files, y=y.astype(np.int64), classes=classes.tolist())
+    size, channels = min(options.image_size or SIDE, SIDE), options.channels or 3
+    return replace(to_samples(files, replace(options, image_size=size, channels=channels)), notes=notes)
 
 
-def _list_folder(path: Path) -> Encoded:
+def _list_folder(path: Path) -> EncodedFiles:
     names, spans = list_files(path / "train")
     kept = [
         (f"train/{name}", span) for name, span in zip(names, spans, strict=True) if TRAIN.fullmatch(f"train/{name}")
     ]
-    return Encoded([span for _, span in kept], [name for name, _ in kept], str(path))
+    return EncodedFiles([span for _, span in kept], [name for name, _ in kept], str(path))
 
 
 def _synset(name: str) -> str:
-    match = TRAIN.match(name)  # `match`, for a second image of the same name ends in #2
+    match = TRAIN.match(name)  # not `fullmatch`: the names of repeated images end in #2
     return match[1] if match else ""

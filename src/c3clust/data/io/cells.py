@@ -1,21 +1,39 @@
-"""The cells of a CSV or Parquet file, or of a data frame: for each column a list of text, numbers and None (missing).
+"""Reads CSV files, Parquet files and data frames as cells: for each column a list of text, numbers and None (missing).
 
-In text, an empty cell, NA, N/A, NaN, null and ? are missing, in upper or lower case. A CSV file is in UTF-8; of comma,
-semicolon, tab and bar, the one that its first line has most of separates its cells.
+An empty cell and the texts NA, N/A, NaN, null and ?, in upper or lower case, are missing values. A CSV file is in
+UTF-8; its separator is the most frequent one of comma, semicolon, tab and bar in its first line.
 """
 
 import csv
 import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from c3clust.data.sources.manifest import first_line, require_pyarrow
-from c3clust.errors import DataError
+from c3clust.errors import DataError, MissingExtraError, first_line
 
-__all__ = ["Cells", "from_frame", "is_missing", "numbers", "peek", "read_cells", "words"]
+__all__ = [
+    "LABELS",
+    "Cells",
+    "csv_errors",
+    "find_column",
+    "from_frame",
+    "is_missing",
+    "numbers",
+    "open_parquet",
+    "peek",
+    "read_cells",
+    "require_pyarrow",
+    "words",
+]
+
+LABELS = ("label", "labels", "class", "target", "y", "fine_label")  # names of a column of true labels
 
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "?"})
 SEPARATORS = ",;\t|"
@@ -23,7 +41,7 @@ Cells = dict[str, list[Any]]
 
 
 def read_cells(path: Path) -> Cells:
-    """All columns of a file by name; every row must have a cell for each of them."""
+    """All columns of a file by name. Every row must have one cell per column."""
     if path.suffix.lower() == ".parquet":
         return _read_parquet(path, None)
     header, rows = _read_csv(path, None)
@@ -50,14 +68,14 @@ def from_frame(frame: Any) -> Cells:
 
 
 def is_missing(cell: Any) -> bool:
-    """Whether a cell holds nothing."""
+    """Whether a cell is empty."""
     if isinstance(cell, str):
         return cell.strip().lower() in MISSING
     return cell is None or cell != cell or type(cell).__name__ in ("NAType", "NaTType")
 
 
 def numbers(column: list[Any]) -> np.ndarray | None:
-    """The column as float64, NaN where missing; None if a cell is something else than a number."""
+    """The column as float64, NaN where missing; None if any cell is not a number."""
     x = np.full(len(column), np.nan)
     for i, cell in enumerate(column):
         if not isinstance(cell, str | int | float | np.number) or isinstance(cell, bool):
@@ -74,7 +92,7 @@ def numbers(column: list[Any]) -> np.ndarray | None:
 
 
 def words(column: list[Any]) -> list[str | None] | None:
-    """The column as text, None where missing; None if a cell is neither text, a number nor a truth value."""
+    """The column as text, None where missing; None if any cell is neither text, a number nor a bool."""
     out: list[str | None] = []
     for cell in column:
         if is_missing(cell):
@@ -88,33 +106,55 @@ def words(column: list[Any]) -> list[str | None] | None:
 
 
 def _read_csv(path: Path, rows: int | None) -> tuple[list[str], list[list[str]]]:
-    """Header and rows; empty lines do not count."""
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            first = file.readline()
-            file.seek(0)
-            lines = (line for line in csv.reader(file, delimiter=_separator(first)) if line)
-            header = [name.strip() or f"column {i}" for i, name in enumerate(next(lines, []), 1)]
-            found = list(islice(lines, rows))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise DataError(f"{path} cannot be read as CSV in UTF-8 ({error}). Write it again.") from error
+    """Header and rows, without empty lines."""
+    with csv_errors(path), path.open(newline="", encoding="utf-8-sig") as file:
+        first = file.readline()
+        file.seek(0)
+        lines = (line for line in csv.reader(file, delimiter=max(SEPARATORS, key=first.count)) if line)
+        header = [name.strip() or f"column {i}" for i, name in enumerate(next(lines, []), 1)]
+        found = list(islice(lines, rows))
     twice = next((name for name in header if header.count(name) > 1), None)
     if twice is not None:
         raise DataError(f"{path} has more than one column {twice!r}. Give each its own name.")
     return header, found
 
 
-def _separator(line: str) -> str:
-    return max(SEPARATORS, key=line.count)
+@contextmanager
+def csv_errors(path: Path) -> Iterator[None]:
+    """Turns the errors of reading a CSV file into a DataError."""
+    try:
+        yield
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise DataError(f"{path} cannot be read as CSV in UTF-8 ({error}). Write it again.") from error
 
 
 def _read_parquet(path: Path, rows: int | None) -> Cells:
-    pyarrow, parquet = require_pyarrow("pyarrow", path), require_pyarrow("pyarrow.parquet", path)
-    try:
-        file = parquet.ParquetFile(path)
+    with open_parquet(path) as file:
         if rows is None:
             return file.read().to_pydict()
         first = next(file.iter_batches(batch_size=rows), None)
         return {name: [] for name in file.schema_arrow.names} if first is None else first.to_pydict()
+
+
+@contextmanager
+def open_parquet(path: Path) -> Iterator[Any]:
+    """A pyarrow ParquetFile; the errors of reading it become a DataError."""
+    pyarrow, parquet = require_pyarrow("pyarrow", path), require_pyarrow("pyarrow.parquet", path)
+    try:
+        with parquet.ParquetFile(path) as file:
+            yield file
     except (OSError, pyarrow.ArrowException) as error:
         raise DataError(f"{path} cannot be read as Parquet ({first_line(error)}). Write it again.") from error
+
+
+def require_pyarrow(module: str, path: Path) -> Any:
+    """A module of pyarrow, or MissingExtraError."""
+    if find_spec("pyarrow") is None:
+        raise MissingExtraError(f'{path} needs pyarrow to be read. Install it with: pip install "c3clust[tables]".')
+    return import_module(module)
+
+
+def find_column(columns: Sequence[str], candidates: Sequence[str]) -> str | None:
+    """The first candidate that is a column, compared without regard to case; spelled as in the table."""
+    lower = {column.strip().lower(): column for column in columns}
+    return next((lower[name] for name in candidates if name in lower), None)

@@ -7,7 +7,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import c3clust
 from c3clust import C3, CC, KMeans, data
-from c3clust.encoders.table import TableEncoder
+from c3clust.encoders.rows import TableEncoder
 from c3clust.errors import InputError, RunError
 
 
@@ -28,7 +28,7 @@ def people(tmp_path):
 def test_it_is_what_scikit_learn_makes_of_the_columns(people):
     table, encoder = data.load(people), TableEncoder()
     encoder.fit(table)
-    h = encoder.encode(encoder.taken(table).x).numpy()
+    h = encoder.encode(encoder.validate(table).x).numpy()
     age, job, hours = table.x[:, 0], table.x[:, 1], table.x[:, 2]
     scaled = StandardScaler().fit_transform(np.stack([age, hours], axis=1))
     np.testing.assert_allclose(h[:, [0, 4]], np.nan_to_num(scaled), atol=1e-6)
@@ -126,7 +126,7 @@ def test_data_frames(people):
 def test_stage_two_goes_on_with_the_columns_of_its_start(people):
     cc = CC(2, epochs=6, batch_size=32, random_state=0).fit(people)
     c3 = C3(2, start=cc, epochs=1, batch_size=32, random_state=0).fit(people)
-    assert c3.encoder_.settings() == cc.encoder_.settings()
+    assert c3.encoder_.state() == cc.encoder_.state()
     np.testing.assert_array_equal(c3.start_labels_, cc.labels_)
 
 
@@ -147,4 +147,15 @@ def test_the_head_begins_with_the_clusters_of_the_columns(tmp_path):
     still = {"epochs": 2, "warmup": 0.5, "lr": 1e-9, "random_state": 0}
     found = KMeans(3, random_state=0).fit(tmp_path / "t.csv").labels_
     assert c3clust.acc(found, CC(3, **still).fit(tmp_path / "t.csv").labels_) > 0.8
-    assert c3clust.acc(found, CC(3, **still).fit(rows).labels_) < 0.8  # vectors, without an encoder that leads
+    assert c3clust.acc(found, CC(3, **still).fit(rows).labels_) < 0.8  # vectors, whose head starts from z
+
+
+def test_a_run_on_a_table_is_an_encoder(people, tmp_path):
+    first = CC(2, epochs=2, batch_size=32, projection_dim=6, random_state=0).fit(people)
+    first.save(tmp_path / "first")
+    second = KMeans(2, encoder=str(tmp_path / "first"), random_state=0).fit(people)
+    np.testing.assert_array_equal(second.encoder_note_["features"], 6)
+    second.save(tmp_path / "second")
+    np.testing.assert_array_equal(c3clust.load(tmp_path / "second").predict(people), second.labels_)
+    third = CC(2, encoder=str(tmp_path / "first"), epochs=1, views=1, batch_size=32, random_state=0).fit(people)
+    assert third.input_shape_ == (6,)

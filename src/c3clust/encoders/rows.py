@@ -1,11 +1,11 @@
-"""The encoder of tables: rows of numbers and categories -> features, by what scikit-learn learned from the columns.
+"""The encoder of tables: rows of numbers and categories -> features, by scikit-learn's scaler and one-hot encoder.
 
-    numbers       (x - mean) / standard deviation (StandardScaler); one feature
-    categories    one feature a category, 1 where a row is of it (OneHotEncoder); the 50 most frequent
-    missing       0 in all features of the column, as is a category that was not seen in training
+    numbers       one feature, (x - mean) / standard deviation (StandardScaler)
+    categories    one feature per category (OneHotEncoder), for the 50 most frequent
+    missing       0 in all features of the column; likewise a category that is not in the training data
 
-So a missing value looks like one that a view has hidden (augment/rows.py). What was learned is kept as plain numbers
-and words in model.json. Columns that cannot tell rows apart are left out, and the run says so.
+So a missing value is encoded like one that a view masks (augment/rows.py). The learned parameters are stored as numbers
+and words in model.json. Columns without information about the rows are left out, with a note.
 """
 
 import logging
@@ -19,17 +19,18 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from torch import Tensor
 
 from c3clust.augment import Policy, Rows
-from c3clust.data.samples import Column, Samples
+from c3clust.data.samples import Column, Dataset, Table
 from c3clust.encoders.base import Encoder
 from c3clust.errors import InputError, suggest
 
-__all__ = ["EXAMPLE", "TableEncoder", "claims", "load", "missing", "suits"]
+__all__ = ["EXAMPLES", "TableEncoder", "claims", "load", "missing", "suits"]
 
 log = logging.getLogger("c3clust")
-EXAMPLE = "table"
+NAME = "table"
+EXAMPLES = (NAME,)
 CATEGORIES = 50
 ABOUT = {
-    "name": "table",
+    "name": NAME,
     "what": "numbers standardised, categories one feature each",
     "weights": "learned from the columns of this table",
     "licence": "MIT",
@@ -39,16 +40,16 @@ ABOUT = {
 
 
 def claims(spec: str) -> bool:
-    return spec == EXAMPLE
+    return spec == NAME
 
 
-def suits(images: Samples) -> str | None:
+def suits(dataset: Dataset) -> str | None:
     """Tables."""
-    return EXAMPLE if images.kind == "table" else None
+    return NAME if isinstance(dataset, Table) else None
 
 
 def missing() -> None:
-    """Nothing has to be installed."""
+    """None: nothing needs to be installed."""
 
 
 def load(spec: str) -> "TableEncoder":
@@ -86,13 +87,13 @@ class Categories:
 
 
 class TableEncoder(Encoder):
-    """Rows [n, C] of a table -> [n, F]. Columns are found by their names."""
+    """Rows [n, C] of a table -> [n, F]. Columns are matched by name."""
 
-    spec = EXAMPLE
-    kind = "table"
+    spec = NAME
+    takes = Table
     batch = 4096
     scaled = True
-    leads = True
+    init_head_from_features = True
 
     def __init__(self) -> None:
         self.columns: list[Numbers | Categories] = []
@@ -108,18 +109,19 @@ class TableEncoder(Encoder):
     def describe(self) -> dict[str, Any]:
         return dict(ABOUT)
 
-    def fit(self, images: Samples) -> None:
-        """Learn the columns."""
+    def fit(self, dataset: Dataset) -> None:
+        """Learn the scale or the categories of each column."""
+        assert isinstance(dataset, Table)
         self.columns, self.notes = [], []
-        for column, x in zip(images.columns or (), images.x[:].T, strict=True):
-            why = _useless(column, x)
-            if why:
-                self.notes.append(f"Column {column.name!r} is left out: {why}.")
+        for column, x in zip(dataset.columns, dataset.x[:].T, strict=True):
+            reason = _useless(column, x)
+            if reason:
+                self.notes.append(f"Column {column.name!r} is left out: {reason}.")
             else:
                 self.columns.append(_numbers(column, x) if column.levels is None else self._categories(column, x))
         if not self.columns:
             raise InputError(
-                f"{images.place} has no column that tells its rows apart: {' '.join(self.notes)} "
+                f"{dataset.place} has no column that tells its rows apart: {' '.join(self.notes)} "
                 "Give columns of numbers or categories whose values differ."
             )
 
@@ -135,7 +137,7 @@ class TableEncoder(Encoder):
             known = [level for level in known if level in set(kept)]
         return Categories(column.name, tuple(known))
 
-    def settings(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         return {
             "columns": [
                 {"name": c.name, "mean": c.mean, "spread": c.spread}
@@ -145,35 +147,33 @@ class TableEncoder(Encoder):
             ]
         }
 
-    def recall(self, settings: dict[str, Any], tensors: dict[str, Tensor]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         try:
-            self.columns = [_recalled(column) for column in settings["columns"]]
+            self.columns = [_column(entry) for entry in state["columns"]]
         except (KeyError, TypeError, ValueError):
-            raise InputError("what it says of the columns of its table cannot be read.") from None
+            raise InputError("its entry for the columns of its table cannot be read.") from None
 
-    def reading(self) -> dict[str, Any]:
+    def load_options(self) -> dict[str, Any]:
         return {"kind": "table", "columns": tuple(column.name for column in self.columns)}
 
-    def check(self, images: Samples) -> None:
-        if images.kind != "table":
+    def validate(self, dataset: Dataset) -> Dataset:
+        """Of a fitted encoder, the table with the learned columns and their codes; other columns are dropped."""
+        if not isinstance(dataset, Table):
             raise InputError('encoder "table" takes the rows of a CSV or Parquet table, or a data frame.')
-        given = [column.name for column in images.columns or ()]
+        if not self.columns:
+            return dataset
+        given = {column.name: (column, dataset.x[:, i]) for i, column in enumerate(dataset.columns)}
         absent = [column.name for column in self.columns if column.name not in given]
         if absent:
             raise InputError(
-                f"{images.place} has no column {absent[0]!r}, which this model was trained on"
+                f"{dataset.place} has no column {absent[0]!r}, which this model was trained on"
                 f"{f' (nor {len(absent) - 1} others)' if len(absent) > 1 else ''}. {suggest(absent[0], given)}"
             )
+        x = np.stack([_codes(column, *given[column.name], dataset.place) for column in self.columns], axis=1)
+        return replace(dataset, x=x, columns=[given[column.name][0] for column in self.columns])
 
-    def taken(self, images: Samples) -> Samples:
-        """The columns that were learned, with their codes, whatever other columns there are."""
-        self.check(images)
-        given = {column.name: (column, images.x[:, i]) for i, column in enumerate(images.columns or ())}
-        x = np.stack([_codes(column, *given[column.name], images.place) for column in self.columns], axis=1)
-        return replace(images, x=x, columns=[given[column.name][0] for column in self.columns])
-
-    def on_features(self, policy: Policy) -> Policy:
-        """Views are made of the encoded rows, anew in each epoch."""
+    def feature_policy(self, policy: Policy) -> Policy:
+        """Views are made from the encoded rows, new ones in each epoch."""
         if isinstance(policy, Rows):
             return Rows(policy.resample, policy.mask, tuple(column.width for column in self.columns))
         return policy
@@ -181,11 +181,11 @@ class TableEncoder(Encoder):
     def encode(self, samples: Any, policy: Policy | None = None, generator: torch.Generator | None = None) -> Tensor:
         parts = [column.encode(x) for column, x in zip(self.columns, np.asarray(samples).T, strict=True)]
         h = torch.from_numpy(np.concatenate(parts, axis=1).astype(np.float32))
-        return h if policy is None or generator is None else self.on_features(policy)(h, (), generator)
+        return h if policy is None or generator is None else self.feature_policy(policy)(h, (), generator)
 
 
 def _useless(column: Column, x: np.ndarray) -> str | None:
-    """Why a column cannot tell rows apart in a way that others share."""
+    """The reason why a column has no information about clusters of rows; None if it has."""
     given = x[~np.isnan(x)]
     if not len(given):
         return "all of its values are missing"
@@ -203,18 +203,18 @@ def _numbers(column: Column, x: np.ndarray) -> Numbers:
     return Numbers(column.name, float(scaler.mean_[0]), float(scaler.scale_[0]))
 
 
-def _recalled(kept: Any) -> Numbers | Categories:
-    name = str(kept["name"])
-    if "categories" in kept:
-        return Categories(name, tuple(str(level) for level in kept["categories"]))
-    mean, spread = float(kept["mean"]), float(kept["spread"])
+def _column(entry: Any) -> Numbers | Categories:
+    name = str(entry["name"])
+    if "categories" in entry:
+        return Categories(name, tuple(str(level) for level in entry["categories"]))
+    mean, spread = float(entry["mean"]), float(entry["spread"])
     if not np.isfinite(mean) or not np.isfinite(spread) or spread <= 0:
         raise ValueError("not a scale")
     return Numbers(name, mean, spread)
 
 
 def _codes(column: Numbers | Categories, given: Column, x: np.ndarray, place: str) -> np.ndarray:
-    """Values of a column as the learned one has them: numbers as they are, categories as codes into those known."""
+    """Values of a given column for the learned one: numbers unchanged, categories as codes into the learned ones."""
     if isinstance(column, Numbers):
         if given.levels is None:
             return x
@@ -242,7 +242,7 @@ def _codes(column: Numbers | Categories, given: Column, x: np.ndarray, place: st
 
 
 def _as_words(x: np.ndarray) -> tuple[list[str], np.ndarray]:
-    """Numbers as categories: their words, and codes into these."""
+    """Numbers as categories: the words, and codes into them."""
     values, codes = np.unique(x[~np.isnan(x)], return_inverse=True)
     out = np.full(len(x), np.nan)
     out[~np.isnan(x)] = codes

@@ -1,0 +1,184 @@
+"""`load`, `names` and `describe`: the datasets of all sources."""
+
+import importlib
+import pkgutil
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from c3clust.data import sources
+from c3clust.data.io.stream import Stream
+from c3clust.data.places import DatasetInfo, find, require, searched
+from c3clust.data.samples import Dataset
+from c3clust.data.source import Claim, Options, PublicDataset
+from c3clust.data.sources.arrays import from_array
+from c3clust.data.sources.table import from_frame, is_frame
+from c3clust.data.sources.texts import are_texts, from_texts
+from c3clust.errors import DataError, InputError, suggest
+
+__all__ = ["describe", "load", "names"]
+
+SUBSET = re.compile(r"(?P<name>.+)-(?P<thousands>[1-9][0-9]*)k")
+
+
+def names() -> list[str]:
+    """Names of the datasets that can be loaded by name.
+
+    >>> "digits" in names()
+    True
+    """
+    return sorted(public.name for _, public in _public())
+
+
+def describe() -> list[DatasetInfo]:
+    """For each named dataset: a description, the paths that are searched, the path found, and how to fetch it."""
+    return sorted((_describe(source, public) for source, public in _public()), key=lambda info: info.name)
+
+
+def load(
+    place: Any,
+    *,
+    labels: Literal["folders"] | None = None,
+    image_size: int | None = None,
+    channels: int | None = None,
+    max_bad: float = 0.05,
+    memory: int | None = None,
+    workers: int | None = None,
+    cache: str | PathLike[str] | None = None,
+    root: str | PathLike[str] | None = None,
+    largest: int | None = None,
+    embeddings: bool = False,
+    kind: str | None = None,
+    columns: Sequence[str] = (),
+) -> Dataset:
+    """Load a dataset.
+
+    Parameters
+    ----------
+    place : str, path, array, list of str, data frame or Dataset
+        The name of a dataset (see `names`); the path of a folder, an archive, a .npy or .npz file, a CSV or Parquet
+        table (of images, texts or rows: see sources/table.py), a .txt file (one text per line), a Hugging Face
+        `datasets` folder or an official dataset; an array or a tensor, texts, a data frame. A known name is the
+        dataset even if a folder has the same name: write ./digits for the folder. A name with a size in thousands,
+        such as "mnist-10k", is a fixed subset: the images at the first 10,000 positions of
+        `numpy.random.default_rng(0).permutation(n)`, in their original order, drawn without regard to the classes.
+    labels : "folders" or None
+        Use the sub-folders of a folder or archive as true classes, for metrics only. Named datasets, and tables with
+        a label column, have labels of their own.
+    image_size : int, optional
+        Side in pixels to which image files are decoded. Default: the longest side found, at most 64 (224 for the
+        ImageNet sets). Arrays and datasets that are stored as pixels keep their size; Tiny-ImageNet is never enlarged.
+    channels : 1 or 3, optional
+        Channels of decoded image files. Default: 1 if all pictures are grey, else 3.
+    max_bad : float
+        Largest share of unreadable files. Up to it, they are listed in `skipped`; above it, loading fails.
+    memory : int, optional
+        Largest size in bytes of the decoded files; larger datasets are streamed. Default: half of the free memory.
+    workers : int, optional
+        Number of processes (or threads, for a stream) that decode. Default: one per core.
+    cache : path, optional
+        A folder in which decoded files are stored for the next call.
+    root : path, optional
+        The folder or file that holds a named dataset. Default: $C3CLUST_DATA, ./data, ~/.cache/c3clust and the paths
+        of Debian packages are searched.
+    largest : int, optional
+        Upper limit of the default `image_size`. Default: 64.
+    embeddings : bool
+        Read an array [n, V, F] as V views of n samples, the first of which is the sample itself, not as pictures.
+    kind : "image", "text" or "table", optional
+        The content of a table. Default: detected from its cells.
+    columns : sequence of str
+        The columns of a table to cluster; one column of words is clustered as texts. Default: all.
+
+    Returns
+    -------
+    Samples, Texts or Table
+    """
+    cache = Path(cache) if cache else None
+    options = Options(
+        labels, image_size, channels, max_bad, memory, workers, cache, largest, embeddings, kind, tuple(columns)
+    )
+    if isinstance(place, Dataset):
+        return place
+    if isinstance(place, str) and not place:
+        raise InputError(f"The place is empty: give a path or one of {', '.join(names())}.")
+    if not isinstance(place, str | PathLike):
+        return _from_python(place, options)
+    named = _load_name(place, options, Path(root) if root else None) if isinstance(place, str) else None
+    return _load_path(Path(place), options) if named is None else named
+
+
+def _from_python(value: Any, options: Options) -> Dataset:
+    if are_texts(value):
+        return from_texts(value)
+    return from_frame(value, options) if is_frame(value) else from_array(value, embeddings=options.embeddings)
+
+
+def _load_name(name: str, options: Options, root: Path | None) -> Dataset | None:
+    """A named dataset or a subset of one; None if no dataset has this name."""
+    subset = SUBSET.fullmatch(name)
+    for source, public in _public():
+        names = (public.name, *public.aliases)
+        if name in names:
+            return _read_public(source, public, options, root)
+        if subset and subset["name"] in names:
+            whole = _read_public(source, public, options, root)
+            return _first_thousands(whole, int(subset["thousands"]), f"{public.name}-{subset['thousands']}k")
+    return None
+
+
+def _read_public(source: Any, public: PublicDataset, options: Options, root: Path | None) -> Dataset:
+    path = Path() if public.built_in else require(public, source, root)
+    return source.read(path, options, public.name)
+
+
+def _load_path(path: Path, options: Options) -> Dataset:
+    path = path.expanduser()
+    if not path.exists():
+        raise DataError(f"{path} is neither a path that exists nor a known data set. {suggest(str(path), names())}")
+    claims = [(source.claims(path), source) for source in _sources()]
+    claim, source = max(claims, key=lambda pair: pair[0])
+    if claim < Claim.KIND:
+        raise DataError(
+            f"{path} is of no kind that can be read: give a folder of images, a .tar, .tar.gz or .zip of images, "
+            "a .npy or .npz file, a .txt file of texts, or a .csv, .tsv or .parquet table."
+        )
+    return source.read(path, options)
+
+
+def _first_thousands(whole: Dataset, thousands: int, name: str) -> Dataset:
+    """The fixed subset that `load` describes."""
+    n = thousands * 1000
+    if n > len(whole):
+        raise DataError(f"{name} asks for {n:,} images and {whole.place} holds {len(whole):,}. Ask for fewer.")
+    chosen = np.sort(np.random.default_rng(0).permutation(len(whole))[:n])
+    y = None if whole.y is None else whole.y[chosen]
+    x = whole.x.subset(chosen) if isinstance(whole.x, Stream) else whole.x[chosen]
+    return replace(whole, x=x, names=[whole.names[i] for i in chosen], y=y)
+
+
+def _describe(source: Any, public: PublicDataset) -> DatasetInfo:
+    looks_in = () if public.built_in else (*map(str, searched()), *public.system)
+    path = None if public.built_in else find(public, source)
+    found = "built in" if public.built_in else str(path) if path else None
+    return DatasetInfo(public.name, public.what, looks_in, found, public.address, public.layout, public.fetch)
+
+
+def _public() -> Iterator[tuple[Any, PublicDataset]]:
+    """(source, dataset) for every public dataset of every source."""
+    for source in _sources():
+        for public in getattr(source, "DATASETS", ()):
+            yield source, public
+
+
+def _sources() -> Iterator[Any]:
+    """The modules of data/sources that have `claims` and `read`."""
+    for module in pkgutil.iter_modules(sources.__path__):
+        source = importlib.import_module(f"{sources.__name__}.{module.name}")
+        if hasattr(source, "claims") and hasattr(source, "read"):
+            yield source

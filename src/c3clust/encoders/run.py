@@ -1,0 +1,85 @@
+"""A saved run as an encoder: its representation z is the feature vector."""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from c3clust.augment import Policy
+from c3clust.data.samples import Dataset, Samples
+from c3clust.encoders.base import Encoder
+
+__all__ = ["RunEncoder", "Runs"]
+
+
+class RunEncoder(Encoder):
+    """The fitted `model` of the run folder `spec`. If the run has an encoder of its own, it is applied first."""
+
+    def __init__(self, spec: str, model: Any) -> None:
+        self.spec, self.model = spec, model
+        self.inner: Encoder | None = model.preprocessor_.frozen_encoder
+        if self.inner is not None:
+            self.takes = self.inner.takes
+            self.inner.to(model.device_)
+        self._hash = hashlib.sha256((Path(spec) / "model.json").read_bytes()).hexdigest()
+
+    def __repr__(self) -> str:
+        return self.spec
+
+    @property
+    def width(self) -> int:
+        return self._transform(np.zeros((1, *self.model.input_shape_), np.float32)).shape[1]
+
+    def describe(self) -> dict[str, Any]:
+        trained = {"labels": "no", "trained_on": "without labels"}
+        if self.model.encoder_ is not None:
+            trained = self.model.encoder_.describe()
+        return {
+            "name": self.spec,
+            "what": f"z of a run of {type(self.model).__name__}",
+            "weights": "the run folder",
+            "licence": "its owner's",
+            "labels": trained["labels"],
+            "trained_on": trained["trained_on"],
+        }
+
+    def state(self) -> dict[str, Any]:
+        return {"model": self._hash}
+
+    def validate(self, dataset: Dataset) -> Dataset:
+        if self.inner is not None:
+            return self.inner.validate(dataset)
+        self.model.preprocessor_.transform(dataset, self.model.device_)
+        return dataset
+
+    def load_options(self) -> dict[str, Any]:
+        return self.model.preprocessor_.load_options()
+
+    def encode(self, samples: Any, policy: Policy | None = None, generator: torch.Generator | None = None) -> Tensor:
+        if self.inner is not None:
+            samples = self.inner.encode(samples, policy, generator).numpy()
+        elif policy is not None and generator is not None:
+            samples = policy(torch.as_tensor(samples), self.model.input_shape_[-2:], generator).numpy()
+        return self._transform(samples)
+
+    def _transform(self, x: np.ndarray) -> Tensor:
+        return torch.from_numpy(self.model.transform(Samples(x, [str(i) for i in range(len(x))])))
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The type of encoder that is a folder with a saved model. `load_model` reads the folder."""
+
+    load_model: Callable[[str], Any]
+    EXAMPLES = ("RUN_FOLDER",)
+
+    def claims(self, spec: str) -> bool:
+        return (Path(spec) / "model.json").is_file()
+
+    def load(self, spec: str) -> RunEncoder:
+        return RunEncoder(spec, self.load_model(spec))

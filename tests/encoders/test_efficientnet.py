@@ -1,0 +1,91 @@
+"""EfficientNet-Lite0, and what happens without its weights."""
+
+import numpy as np
+import pytest
+import torch
+
+from c3clust import CC, KMeans, data, encoders, load
+from c3clust.encoders import efficientnet
+from c3clust.errors import MissingExtraError, RunError
+
+QUICK = {"n_clusters": 2, "random_state": 0, "batch_size": 8}
+installed = pytest.mark.skipif(efficientnet.missing() is not None, reason="the extra photos is not installed")
+
+
+def test_lite0_has_the_known_number_of_weights():
+    """4,652,008 of the original, less the 1,281,000 of its classifier."""
+    network = efficientnet.EfficientNetLite0()
+    assert sum(p.numel() for p in network.parameters()) == 4_652_008 - 1_281_000
+    assert network.eval()(torch.rand(1, 3, 65, 50)).shape == (1, 1280)
+
+
+@pytest.mark.parametrize(("side", "kernel", "stride"), [(7, 3, 2), (8, 3, 2), (8, 5, 2), (9, 5, 1)])
+def test_padding_is_that_of_tensorflow(side, kernel, stride):
+    """SAME: ceil(side / stride) outputs, and of an odd number of pixels one more at the end."""
+    conv = efficientnet.Same(1, 1, kernel, stride, bias=False)
+    x = torch.rand(1, 1, side, side)
+    out = -(-side // stride)
+    total = (out - 1) * stride + kernel - side
+    padded = torch.zeros(side + total, side + total)
+    padded[total // 2 : total // 2 + side, total // 2 : total // 2 + side] = x[0, 0]
+    weight, places = conv.weight[0, 0].detach(), range(0, out * stride, stride)
+    expected = [[(padded[i : i + kernel, j : j + kernel] * weight).sum().item() for j in places] for i in places]
+    torch.testing.assert_close(conv(x)[0, 0].detach(), torch.tensor(expected))
+
+
+@installed
+def test_lite0_knows_its_own_pixels(pictures):
+    """Pixels are scaled as (x - 127) / 128, grey is made colour, and other sizes are resized."""
+    encoder = encoders.load("efficientnet-lite0").resize_to(64)
+    x = pictures(2)
+    direct = encoder.network.module((torch.from_numpy(x).float() - 127) / 128)
+    torch.testing.assert_close(encoder.encode(x), direct.detach(), rtol=1e-4, atol=1e-4)
+    grey = x[:, :1]
+    torch.testing.assert_close(encoder.encode(grey), encoder.encode(np.repeat(grey, 3, axis=1)), rtol=1e-4, atol=1e-4)
+    assert encoder.encode(pictures(1, side=30)).shape == (1, 1280)
+    assert encoder.describe()["labels"] == "yes"
+
+
+@installed
+def test_auto_takes_photographs_only(pictures):
+    assert encoders.auto(data.load(pictures())) == ("efficientnet-lite0", None)
+    assert encoders.auto(data.load(pictures(channels=1))) == ("efficientnet-lite0", None)
+    for others in (pictures(side=63), np.zeros((9, 28, 28), np.uint8), np.zeros((9, 70))):
+        assert encoders.auto(data.load(others)) == (None, None)
+    assert CC(backbone="resnet18")._input_options().load_options() == {"image_size": None}
+    assert CC()._input_options().load_options() == {"image_size": None, "largest": efficientnet.SIZE}
+    assert KMeans()._input_options().load_options() == {"image_size": None}
+
+
+@pytest.fixture
+def without_weights(monkeypatch):
+    monkeypatch.setattr(efficientnet, "_file", lambda: None)
+
+
+def test_a_missing_extra_is_a_note_and_costs_nothing(without_weights, caplog, pictures):
+    fitted = CC(epochs=0, verbose=True, **QUICK).fit(pictures(4))
+    assert fitted.encoder_ is None
+    assert fitted.input_shape_ == (3, 64, 64)
+    assert any('pip install "c3clust[photos]"' in note for note in fitted.notes_)
+    assert caplog.messages == fitted.notes_
+    assert CC(epochs=0, **QUICK).fit(pictures(4, side=32)).notes_ == []
+
+
+def test_one_that_is_asked_for_must_be_there(without_weights, pictures):
+    with pytest.raises(MissingExtraError, match=r'efficientnet-lite0 needs .* pip install "c3clust\[photos\]"'):
+        CC(encoder="efficientnet-lite0", **QUICK).fit(pictures())
+
+
+@installed
+def test_predict_says_which_encoder_it_needs(tmp_path, monkeypatch, pictures):
+    KMeans(2, encoder="efficientnet-lite0", image_size=64, random_state=0).fit(pictures(6)).save(tmp_path)
+    monkeypatch.setattr(efficientnet, "_file", lambda: None)
+    with pytest.raises(MissingExtraError, match="efficientnet-lite0 needs its weights"):
+        load(tmp_path)
+
+
+def test_a_damaged_file_of_weights(tmp_path, monkeypatch):
+    (tmp_path / "weights.pth").write_bytes(b"not tensors")
+    monkeypatch.setattr(efficientnet, "_file", lambda: tmp_path / "weights.pth")
+    with pytest.raises(RunError, match="does not hold the weights of efficientnet-lite0"):
+        encoders.load("efficientnet-lite0")
