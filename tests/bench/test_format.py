@@ -63,7 +63,6 @@ def test_latex_is_escaped_and_complete(results):
     assert "% DEC, seed 1: failed." in text
 
 
-
 def test_files(results, tmp_path):
     write(tmp_path, results, [("c3", "cc")])
     means = {row["name"]: row for row in csv.DictReader(io.StringIO((tmp_path / "table.csv").read_text()))}
@@ -75,7 +74,6 @@ def test_files(results, tmp_path):
     both = [d for d in differences if (d["first"], d["second"], d["metric"]) == ("CC", "C3", "acc")]
     assert float(both[0]["mean"]) == pytest.approx(-0.2)
     assert "| C3 − CC | +0.200 [+0.200, +0.200], n = 3 |" in (tmp_path / "table.md").read_text()
-
 
 
 def test_rows_on_features_of_an_encoder_have_a_table_of_their_own(results):
