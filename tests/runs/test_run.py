@@ -8,19 +8,11 @@ from c3clust.runs import run as runs
 from c3clust.errors import RunError
 
 
-def test_originals_are_found_inside_the_folder_only(tmp_path):
-    (tmp_path / "a").mkdir()
-    (tmp_path / "a" / "x.png").touch()
-    (tmp_path / "secret.png").touch()
-    assert runs.originals(str(tmp_path / "a"), ["x.png"]) == [(tmp_path / "a" / "x.png").resolve()]
-    assert runs.originals(str(tmp_path / "a"), ["x.png", "../secret.png"]) is None
-    assert runs.originals(str(tmp_path / "a"), ["gone.png"]) is None
-    assert runs.originals("digits", ["0"]) is None
-
-
 def test_an_unfinished_folder_is_not_a_run(tmp_path, monkeypatch):
     """Without record.json a folder is no run: it is written when all that a model needs is whole."""
-    monkeypatch.setattr("c3clust.records.record.RunRecord.write", lambda *_: (_ for _ in ()).throw(OSError(28, "disk full")))
+    monkeypatch.setattr(
+        "c3clust.records.record.RunRecord.write", lambda *_: (_ for _ in ()).throw(OSError(28, "disk full"))
+    )
     images = data.load(np.random.default_rng(0).random((20, 4)))
     with pytest.raises(RunError, match="disk full"):
         runs.fit(images, tmp_path / "run", "kmeans", {"n_clusters": 2})

@@ -37,6 +37,7 @@ __all__ = [
     "fingerprint",
     "has_gaps_or_words",
     "is_frame",
+    "is_name",
     "load",
     "names",
 ]
@@ -52,6 +53,16 @@ def names() -> list[str]:
     True
     """
     return sorted(known.name for _, known in _sets())
+
+
+def is_name(place: str) -> bool:
+    """Whether `load` takes a string for the name of a dataset (or of a subset of one), and not for a path.
+
+    >>> is_name("digits"), is_name("digits-1k"), is_name("./digits")
+    (True, True, False)
+    """
+    subset = SUBSET.fullmatch(place)
+    return any({place, subset["name"] if subset else place} & {known.name, *known.aliases} for _, known in _sets())
 
 
 def describe() -> list[Described]:

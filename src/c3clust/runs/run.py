@@ -18,7 +18,7 @@ so that a run is never lost with it. `fit` refuses a folder that holds anything.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from functools import partial
@@ -38,7 +38,7 @@ from c3clust.runs.lock import locked
 from c3clust.records.record import RunRecord
 from c3clust.runs.config import Request, taken_up
 
-__all__ = ["fit", "fit_or_resume", "originals", "prepare_folder", "resume", "write_report"]
+__all__ = ["fit", "fit_or_resume", "prepare_folder", "resume", "write_report"]
 
 
 def fit(
@@ -195,15 +195,6 @@ def _write(folder: Path, estimator: Any, images: Samples, record: RunRecord) -> 
         known = images.y.tolist() if images.classes is None else [images.classes[k] for k in images.y]
         write_labels(folder / "labels.csv", images.names, known)
     record.write(folder / "record.json")
-
-
-def originals(place: str, names: Sequence[str]) -> list[Path] | None:
-    """The image files of a run whose source is a folder; None where it is not, or where they are not all inside it."""
-    folder = Path(place).resolve()
-    if not folder.is_dir():
-        return None
-    files = [(folder / name).resolve() for name in names]
-    return files if all(file.is_relative_to(folder) and file.is_file() for file in files) else None
 
 
 def write_report(

@@ -1,0 +1,87 @@
+"""predict, evaluate: use a finished run on new samples, and compare it with true labels."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from c3clust.cli.options import (
+    AsJson,
+    Cache,
+    Columns,
+    Device,
+    MaxBad,
+    Memory,
+    Run,
+    Source,
+    Workers,
+    print_scores,
+    print_skipped,
+    reading_options,
+)
+from c3clust.errors import InputError
+
+__all__ = ["evaluate", "predict"]
+
+
+def predict(
+    run: Run,
+    source: Source,
+    out: Annotated[Path | None, typer.Option("-o", "--out", help="A CSV file.", show_default="the screen")] = None,
+    column: Columns = None,
+    device: Device = None,
+    cache: Cache = None,
+    workers: Workers = None,
+    memory: Memory = None,
+    max_bad: MaxBad = 0.05,
+) -> None:
+    """Sort new images into the clusters of a run: name, cluster, confidence as CSV.
+
+    Example:  c3clust predict runs/photos tomorrow/ -o tomorrow.csv
+    """
+    from c3clust import data, methods
+    from c3clust.records.assignments import Assignments
+    from c3clust.records.edits import Edits
+
+    estimator = methods.load_model(run, **({"device": device} if device else {}))
+    given = reading_options(column, cache, workers, memory, max_bad)
+    options = estimator.wants() | {name: value for name, value in given.items() if value is not None}
+    samples = data.load(source, **options)
+    edits = Edits.read(run, estimator.n_clusters)
+    proba = estimator.predict_proba(samples)
+    labels, _ = edits.apply(proba.argmax(axis=1))
+    confidence = edits.apply_proba(proba)[range(len(labels)), labels]
+    assignments = Assignments(samples.names, labels, confidence)
+    if out is None:
+        sys.stdout.write(assignments.csv())
+    else:
+        assignments.write(out)
+    print_skipped(samples.skipped)
+
+
+def evaluate(
+    run: Run,
+    labels: Annotated[Path | None, typer.Option("--labels", help="CSV with the columns name and label.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare a run's clusters with true labels: ACC, NMI, ARI.
+
+    Example:  c3clust evaluate runs/digits --json
+    """
+    from c3clust import metrics
+    from c3clust.records.assignments import Assignments, read_labels
+    from c3clust.records.edits import Edits
+    from c3clust.records.record import RunRecord
+
+    record, assignments = RunRecord.read(run / "record.json"), Assignments.read(run)
+    path = labels or run / "labels.csv"
+    if labels is None and not path.exists():
+        raise InputError(f"{run} has no true labels: give a CSV file with the columns name and label as --labels FILE.")
+    clusters, _ = Edits.read(run, record.n_clusters).apply(assignments.clusters)
+    scores = metrics.scores(read_labels(path, assignments.names), clusters)
+    if as_json:
+        print(json.dumps(scores))
+    else:
+        print_scores([(record.method, scores)])
