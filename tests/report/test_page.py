@@ -12,7 +12,7 @@ from c3clust.errors import RunError
 from c3clust.records import edits
 from c3clust.records.edits import Edits
 from c3clust.report import View, build, render, write
-from c3clust.report.page import payload
+from c3clust.report.payload import payload
 
 HOSTILE = [
     "<script>alert(1)</script>.png",
