@@ -11,9 +11,9 @@ Fields that other parts of the package read:
                          "cluster_sizes": [[int, M of them], ...], "assignment_entropy": [...],
                          "labels_changed": [...], "learning_rate": [...]}}
              A curve that a stage does not have is absent; every curve of a stage has one entry per epoch.
-    encoder  of a run on the features of an encoder: {"name", "what", "weights", "licence", "labels": "yes" | "no" | "unknown",
-             "trained_on", "views", "features", "finetuned", "seconds", ...}; else null. Runs whose encoder was trained
-             with labels do not belong in the same table as others.
+    encoder  of a run on the features of an encoder: {"name", "what", "weights", "licence",
+             "labels": "yes" | "no" | "unknown", "trained_on", "views", "features", "finetuned", "seconds", ...}; else
+             null. Runs whose encoder was trained with labels do not belong in the same table as others.
     scores   {"acc", "nmi", "ari"} of the final labels, if true labels are known; else null
     notes    messages for the user, one sentence each
 """
