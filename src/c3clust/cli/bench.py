@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from c3clust.cli.options import Labels, Quiet, Recipe, err, interruptible, out
+from c3clust.cli import options as opt
 from c3clust.errors import InputError, RunError
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ def bench(
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="A parameter, method.name=value; repeatable.")
     ] = None,
-    recipe: Recipe = None,
-    labels: Labels = None,
+    recipe: opt.Recipe = None,
+    labels: opt.Labels = None,
     encoder: Annotated[
         str | None, typer.Option("--encoder", help="All methods on its features. See: c3clust list encoders.")
     ] = None,
@@ -44,12 +44,12 @@ def bench(
     ] = 1,
     compared: Annotated[str, typer.Option("--compare", help="Two methods, seed by seed.")] = "c3 cc",
     do: Annotated[bool, typer.Option("--run/--no-run", help="Run what is missing, or tabulate what is there.")] = True,
-    quiet: Quiet = False,
+    quiet: opt.Quiet = False,
 ) -> None:
     """Compare methods on data sets over seeds: a table with means and spreads.
 
-    Each run has its own folder and is done once; the same command goes on after an interruption. Rows add up: a later
-    call with other methods, data or seeds adds to the table. Without a source, it goes on with what was asked before.
+    Each run has its own folder and is done once; after an interruption, the same command continues. A later call with
+    other methods, data or seeds adds to the table. Without a source, the runs of earlier calls are continued.
 
     Examples:
 
@@ -66,13 +66,13 @@ def bench(
     planned = plan(sources or [], _words(names), parse_seeds(seeds), clusters, settings or [], recipe, labels, encoder)
     planned = remember(folder, planned)
     if do:
-        with interruptible(AGAIN):
+        with opt.interruptible(AGAIN):
             run(planned, folder, jobs, _printer(quiet))
     results = [result for job in planned if (result := result_of(folder, job)).status != "missing"]
     text = format.write(folder, results, [(pair[0], pair[1])])
     if not quiet:
-        out(text, soft_wrap=True)
-        out(f"Tables: {folder / 'table.md'}, .tex, .csv; runs.csv, differences.csv")
+        opt.out(text, soft_wrap=True)
+        opt.out(f"Tables: {folder / 'table.md'}, .tex, .csv; runs.csv, differences.csv")
     if any(result.status == "failed" for result in results):
         raise typer.Exit(1)
 
@@ -88,9 +88,9 @@ def paper(
         int | None, typer.Option("--jobs", help="Runs at the same time.", show_default="one per core", min=1)
     ] = None,
     again: Annotated[bool, typer.Option("--redraw", help="Draw from the CSV files at hand; run nothing.")] = False,
-    quiet: Quiet = False,
+    quiet: opt.Quiet = False,
 ) -> None:
-    """Run an experiment of the paper: what is missing is run, what is there is taken, the figure is drawn.
+    """Run an experiment of the paper: missing runs are done, finished ones are reused, and the figure is drawn.
 
     Examples:
 
@@ -106,13 +106,13 @@ def paper(
     setting, workers, errors = Setting(dataset, parse_seeds(seeds)), jobs or os.cpu_count() or 1, []
     for name in names() if what == "all" else [what]:
         try:
-            with interruptible(AGAIN):
+            with opt.interruptible(AGAIN):
                 files = redraw(name, folder) if again else make(name, setting, folder, workers, _printer(quiet))
         except (RunError, InputError) as error:  # the other experiments can still be made
             errors.append(error)
             continue
         if not quiet and files:
-            out(f"{name}: {', '.join(map(str, files))}", soft_wrap=True)
+            opt.out(f"{name}: {', '.join(map(str, files))}", soft_wrap=True)
     for other in errors[1:]:
         print(f"c3clust: {other}", file=sys.stderr)
     if errors:
@@ -131,4 +131,4 @@ def _print_result(result: "Result") -> None:
     """One line per run."""
     score = f"ACC {result.scores['acc']:.3f}" if result.scores else ""
     text = f"{result.job.data}  {result.job.name}  seed {result.job.seed}: {result.status} {score} {result.reason}"
-    err(f"{text.rstrip()}  {result.seconds:.0f} s", soft_wrap=True)
+    opt.err(f"{text.rstrip()}  {result.seconds:.0f} s", soft_wrap=True)

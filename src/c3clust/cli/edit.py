@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from c3clust.cli.options import Run, out
+from c3clust.cli import options as opt
 from c3clust.errors import InputError
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ __all__ = ["label", "merge", "undo"]
 
 
 def label(
-    run: Run, names: Annotated[list[str], typer.Argument(help='Cluster numbers and names, as 3="cats" 5="dogs".')]
+    run: opt.Run, names: Annotated[list[str], typer.Argument(help='Cluster numbers and names, as 3="cats" 5="dogs".')]
 ) -> None:
     """Name clusters. Predictions, report and export use the names; nothing is trained again.
 
@@ -30,7 +30,9 @@ def label(
     _show(run, edits.label(run, {int(number): name for number, _, name in given}))
 
 
-def merge(run: Run, clusters: Annotated[list[int], typer.Argument(help="Numbers of clusters that are one.")]) -> None:
+def merge(
+    run: opt.Run, clusters: Annotated[list[int], typer.Argument(help="Numbers of clusters that are one.")]
+) -> None:
     """Make one cluster of several; it keeps the first number. Nothing is trained again.
 
     Example:  c3clust merge runs/photos 3 5
@@ -40,7 +42,7 @@ def merge(run: Run, clusters: Annotated[list[int], typer.Argument(help="Numbers 
     _show(run, edits.merge(run, clusters))
 
 
-def undo(run: Run) -> None:
+def undo(run: opt.Run) -> None:
     """Take back the last label or merge.
 
     Example:  c3clust undo runs/photos
@@ -56,6 +58,6 @@ def _show(run: Path, edits: "Edits") -> None:
 
     _, names = edits.apply([])
     for number, name in names.items():
-        out(f"{number}: {name}")
+        opt.out(f"{number}: {name}")
     if (run / "view.npz").exists():
         report.render(run)

@@ -8,29 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from c3clust.cli.options import (
-    NOUNS,
-    SOURCE,
-    AsJson,
-    Cache,
-    Clusters,
-    Columns,
-    Device,
-    Labels,
-    MaxBad,
-    Memory,
-    NewRun,
-    Quiet,
-    Recipe,
-    Seed,
-    Workers,
-    err,
-    interruptible,
-    out,
-    print_scores,
-    print_skipped,
-    reading_options,
-)
+from c3clust.cli import options as opt
 
 if TYPE_CHECKING:
     from c3clust.data import Samples
@@ -41,17 +19,17 @@ __all__ = ["demo", "fit", "resume"]
 
 
 def fit(
-    source: Annotated[str | None, typer.Argument(help=SOURCE)] = None,
-    clusters: Clusters = None,
+    source: Annotated[str | None, typer.Argument(help=opt.SOURCE)] = None,
+    clusters: opt.Clusters = None,
     *,
-    folder: NewRun,
+    folder: opt.NewRun,
     method: Annotated[
         str | None, typer.Option("--method", help="See: c3clust list methods.", show_default="c3")
     ] = None,
-    seed: Seed = 0,
-    recipe: Recipe = None,
+    seed: opt.Seed = 0,
+    recipe: opt.Recipe = None,
     settings: Annotated[list[str] | None, typer.Option("--set", help="A parameter, name=value; repeatable.")] = None,
-    labels: Labels = None,
+    labels: opt.Labels = None,
     encoder: Annotated[
         str | None, typer.Option("--encoder", help="See: c3clust list encoders.", show_default="by the images")
     ] = None,
@@ -63,21 +41,21 @@ def fit(
         str | None,
         typer.Option("--kind", help="What a table holds: image, text or table.", show_default="by its cells"),
     ] = None,
-    column: Columns = None,
-    device: Device = None,
+    column: opt.Columns = None,
+    device: opt.Device = None,
     image_size: Annotated[
         int | None, typer.Option("--image-size", help="Side in pixels.", show_default="from the images")
     ] = None,
-    cache: Cache = None,
-    workers: Workers = None,
-    memory: Memory = None,
-    max_bad: MaxBad = 0.05,
+    cache: opt.Cache = None,
+    workers: opt.Workers = None,
+    memory: opt.Memory = None,
+    max_bad: opt.MaxBad = 0.05,
     checkpoint_minutes: Annotated[
         float, typer.Option(help="A checkpoint each epoch, and after so many minutes.", min=0)
     ] = 10.0,
     guard: Annotated[bool, typer.Option(help="Stop C3 when it goes wrong, and keep its last healthy epoch.")] = True,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    quiet: opt.Quiet = False,
+    as_json: opt.AsJson = False,
 ) -> None:
     """Cluster SOURCE and write a run folder.
 
@@ -100,14 +78,14 @@ def fit(
     params = {"encoder": encoder, "finetune": finetune or None, "device": device, "image_size": image_size}
     params |= {"guard": None if guard else False, "verbose": verbose}
     options = {"labels": labels, "embeddings": embeddings, "image_size": image_size, "kind": kind}
-    options |= reading_options(column, cache, workers, memory, max_bad)
+    options |= opt.reading_options(column, cache, workers, memory, max_bad)
     run = resolve(method, recipe, settings or [], source, clusters, params=params, options=options)
     if dist.rank() == 0:
         prepare_folder(folder)
     samples = data.load(run.source, **run.load_options)
     if verbose:
         k = run.params["n_clusters"]
-        err(f"{len(samples):,} samples of {source or run.source}, {k} clusters, method {run.method}")
+        opt.err(f"{len(samples):,} samples of {source or run.source}, {k} clusters, method {run.method}")
     command = shlex.join(["c3clust", *sys.argv[1:]])
     record = _fit(samples, folder, run, seed, command, checkpoint_minutes=checkpoint_minutes)
     _print_result(folder, record, verbose, as_json)
@@ -115,8 +93,8 @@ def fit(
 
 def resume(
     run: Annotated[Path, typer.Argument(help="The folder of an unfinished run.", show_default=False)],
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    quiet: opt.Quiet = False,
+    as_json: opt.AsJson = False,
 ) -> None:
     """Go on with a run that was interrupted, from its last checkpoint.
 
@@ -127,12 +105,12 @@ def resume(
 
     dist.join()
     verbose = _is_verbose(quiet, as_json)
-    with interruptible(_advice(run)):
+    with opt.interruptible(_advice(run)):
         _, record = runs.resume(run, verbose)
     _print_result(run, record, verbose, as_json)
 
 
-def demo(folder: NewRun = Path("runs/demo"), seed: Seed = 0) -> None:
+def demo(folder: opt.NewRun = Path("runs/demo"), seed: opt.Seed = 0) -> None:
     """Cluster scikit-learn's 1,797 handwritten digits, and compare k-means, CC and C3."""
     from c3clust import data, methods, metrics
     from c3clust.recipes.resolve import resolve
@@ -141,12 +119,12 @@ def demo(folder: NewRun = Path("runs/demo"), seed: Seed = 0) -> None:
     while new.exists():
         new, i = folder.with_name(f"{folder.name}-{i}"), i + 1
     samples = data.load("digits")
-    err("1,797 handwritten digits of 8 x 8 pixels, 10 clusters, no labels used.")
+    opt.err("1,797 handwritten digits of 8 x 8 pixels, 10 clusters, no labels used.")
     baseline = methods.load("kmeans")(n_clusters=10, random_state=seed).fit(samples)
     run = resolve("c3", source="digits", n_clusters=10, params={"verbose": True})
     record = _fit(samples, new, run, seed, f"c3clust demo --seed {seed}")
     assert samples.y is not None
-    print_scores([("k-means on pixels", metrics.scores(samples.y, baseline.labels_)), *_stage_scores(record)])
+    opt.print_scores([("k-means on pixels", metrics.scores(samples.y, baseline.labels_)), *_stage_scores(record)])
     _print_summary(new, record)
 
 
@@ -155,7 +133,7 @@ def _fit(samples: "Samples", folder: Path, run: "Resolved", seed: int, command: 
     from c3clust.runs import run as runs
 
     asked |= {"source": run.source, "options": run.load_options}
-    with interruptible(_advice(folder)):
+    with opt.interruptible(_advice(folder)):
         return runs.fit(samples, folder, run.method, run.params, seed, command, **asked)[1]
 
 
@@ -176,10 +154,10 @@ def _print_result(folder: Path, record: "RunRecord", verbose: bool, as_json: boo
         print(json.dumps({"run": str(folder), "scores": record.scores, "seconds": record.seconds}))
     elif verbose:
         if record.scores:
-            print_scores(_stage_scores(record))
+            opt.print_scores(_stage_scores(record))
         if skipped := record.data["skipped"]:
-            print_skipped(skipped)
-            out(f"{len(skipped):,} unreadable files were skipped; record.json lists them all")
+            opt.print_skipped(skipped)
+            opt.out(f"{len(skipped):,} unreadable files were skipped; record.json lists them all")
         _print_summary(folder, record)
     if dist.world_size() > 1:
         dist.leave()
@@ -193,10 +171,10 @@ def _stage_scores(record: "RunRecord") -> list[tuple[str, dict[str, float]]]:
 
 def _print_summary(folder: Path, record: "RunRecord") -> None:
     """What was made, and where it is."""
-    noun = NOUNS[record.data.get("kind", "image")]
-    out(f"{record.data['n']:,} {noun} in {record.n_clusters} clusters, {record.seconds:.0f} s")
+    noun = opt.NOUNS[record.data.get("kind", "image")]
+    opt.out(f"{record.data['n']:,} {noun} in {record.n_clusters} clusters, {record.seconds:.0f} s")
     if record.encoder:
         supervised = ", trained with labels" if record.encoder.get("labels") == "yes" else ""
-        out(f"Encoder:    {record.encoder.get('name')}{supervised}")
-    out(f"Run folder: {folder}")
-    out(f"Report:     {folder / 'report.html'}")
+        opt.out(f"Encoder:    {record.encoder.get('name')}{supervised}")
+    opt.out(f"Run folder: {folder}")
+    opt.out(f"Report:     {folder / 'report.html'}")

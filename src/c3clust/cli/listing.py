@@ -5,28 +5,21 @@ from typing import Annotated
 
 import typer
 
-from c3clust.cli.options import out
+from c3clust.cli import options as opt
 from c3clust.errors import InputError, suggest
 
 __all__ = ["list_"]
 
 
 def list_(what: Annotated[str, typer.Argument(help="methods, data, encoders, recipes or experiments")]) -> None:
-    """Say which methods, data sets, encoders, recipes or experiments there are.
+    """List the methods, data sets, encoders, recipes or experiments.
 
     Example:  c3clust list data
     """
-    listings = {
-        "methods": _methods,
-        "data": _data,
-        "recipes": _recipes,
-        "encoders": _encoders,
-        "experiments": _experiments,
-    }
-    if what not in listings:
-        raise InputError(f"{what!r} cannot be listed. {suggest(what, listings)}")
-    for line in listings[what]():
-        out(line)
+    if what not in LISTINGS:
+        raise InputError(f"{what!r} cannot be listed. {suggest(what, LISTINGS)}")
+    for line in LISTINGS[what]():
+        opt.out(line)
 
 
 def _methods() -> Iterator[str]:
@@ -59,8 +52,13 @@ def _data() -> Iterator[str]:
     from c3clust import data
 
     for entry in data.describe():
-        out(f"[bold]{entry.name}[/bold]: {entry.what}", markup=True)
+        opt.out(f"[bold]{entry.name}[/bold]: {entry.what}", markup=True)
         yield f"  {entry.found or 'not found'}"
         if not entry.found:
             yield f"  looked in {', '.join(entry.looks_in)}"
             yield f"  get it: {entry.fetch or entry.address}"
+
+
+LISTINGS = {
+    "methods": _methods, "data": _data, "recipes": _recipes, "encoders": _encoders, "experiments": _experiments,
+}  # fmt: skip

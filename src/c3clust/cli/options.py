@@ -1,4 +1,4 @@
-"""Options that several commands share, and how results are printed."""
+"""Options that several commands share, and how results are printed. Commands import this module as `opt`."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -9,31 +9,6 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.table import Table
-
-__all__ = [
-    "NOUNS",
-    "AsJson",
-    "Cache",
-    "Clusters",
-    "Columns",
-    "Device",
-    "Labels",
-    "MaxBad",
-    "Memory",
-    "NewRun",
-    "Quiet",
-    "Recipe",
-    "Run",
-    "Seed",
-    "Source",
-    "Workers",
-    "err",
-    "interruptible",
-    "out",
-    "print_scores",
-    "print_skipped",
-    "reading_options",
-]
 
 NOUNS = {"image": "images", "vector": "samples", "text": "texts", "table": "rows"}
 MAX_SKIPPED = 20  # unreadable files that are listed on the screen

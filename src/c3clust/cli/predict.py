@@ -7,35 +7,22 @@ from typing import Annotated
 
 import typer
 
-from c3clust.cli.options import (
-    AsJson,
-    Cache,
-    Columns,
-    Device,
-    MaxBad,
-    Memory,
-    Run,
-    Source,
-    Workers,
-    print_scores,
-    print_skipped,
-    reading_options,
-)
+from c3clust.cli import options as opt
 from c3clust.errors import InputError
 
 __all__ = ["evaluate", "predict"]
 
 
 def predict(
-    run: Run,
-    source: Source,
+    run: opt.Run,
+    source: opt.Source,
     out: Annotated[Path | None, typer.Option("-o", "--out", help="A CSV file.", show_default="the screen")] = None,
-    column: Columns = None,
-    device: Device = None,
-    cache: Cache = None,
-    workers: Workers = None,
-    memory: Memory = None,
-    max_bad: MaxBad = 0.05,
+    column: opt.Columns = None,
+    device: opt.Device = None,
+    cache: opt.Cache = None,
+    workers: opt.Workers = None,
+    memory: opt.Memory = None,
+    max_bad: opt.MaxBad = 0.05,
 ) -> None:
     """Sort new images into the clusters of a run: name, cluster, confidence as CSV.
 
@@ -46,7 +33,7 @@ def predict(
     from c3clust.records.edits import Edits
 
     estimator = methods.load_model(run, **({"device": device} if device else {}))
-    given = reading_options(column, cache, workers, memory, max_bad)
+    given = opt.reading_options(column, cache, workers, memory, max_bad)
     options = estimator.wants() | {name: value for name, value in given.items() if value is not None}
     samples = data.load(source, **options)
     edits = Edits.read(run, estimator.n_clusters)
@@ -58,13 +45,13 @@ def predict(
         sys.stdout.write(assignments.csv())
     else:
         assignments.write(out)
-    print_skipped(samples.skipped)
+    opt.print_skipped(samples.skipped)
 
 
 def evaluate(
-    run: Run,
+    run: opt.Run,
     labels: Annotated[Path | None, typer.Option("--labels", help="CSV with the columns name and label.")] = None,
-    as_json: AsJson = False,
+    as_json: opt.AsJson = False,
 ) -> None:
     """Compare a run's clusters with true labels: ACC, NMI, ARI.
 
@@ -84,4 +71,4 @@ def evaluate(
     if as_json:
         print(json.dumps(scores))
     else:
-        print_scores([(record.method, scores)])
+        opt.print_scores([(record.method, scores)])

@@ -5,35 +5,35 @@ from typing import Annotated
 
 import typer
 
-from c3clust.cli.options import Run, err, out
+from c3clust.cli import options as opt
 
 __all__ = ["export", "report"]
 
 
-def report(run: Run) -> None:
+def report(run: opt.Run) -> None:
     """Write the report page of a run again, for example after clusters were named.
 
     Example:  c3clust report runs/photos
     """
     from c3clust.report import render
 
-    out(f"Report: {render(run)}")
+    opt.out(f"Report: {render(run)}")
 
 
 def export(
-    run: Run,
-    to: Annotated[Path, typer.Option("--to", help="A new folder, which gets one folder a cluster.")],
-    min_confidence: Annotated[float, typer.Option("--min-confidence", help="Less sure images go to unsure/.")] = 0.0,
+    run: opt.Run,
+    to: Annotated[Path, typer.Option("--to", help="A new folder, which gets one folder per cluster.")],
+    min_confidence: Annotated[float, typer.Option("--min-confidence", help="Images below it go to unsure/.")] = 0.0,
     link: Annotated[bool, typer.Option("--link", help="Link to the originals instead of copying them.")] = False,
     source: Annotated[str | None, typer.Option("--source", help="Where the images are now, if they moved.")] = None,
 ) -> None:
-    """Copy the images of a run into one folder a cluster. The originals stay as they are.
+    """Copy the images of a run into one folder per cluster. The originals are not changed.
 
     Example:  c3clust export runs/photos --to sorted/ --min-confidence 0.8
     """
     from c3clust.report.export import export_run
 
     exported = export_run(run, to, source, min_confidence=min_confidence, link=link)
-    out(f"{exported.n:,} images in {len(exported.folders)} folders of {to}")
+    opt.out(f"{exported.n:,} images in {len(exported.folders)} folders of {to}")
     for name in exported.missing:
-        err(f"could not be read: {name}")
+        opt.err(f"could not be read: {name}")

@@ -3,7 +3,7 @@
 Each rule is a function of Facts that yields Findings; `findings` applies all rules.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -186,18 +186,7 @@ def notes(facts: Facts) -> Iterator[Finding]:
             yield Finding("warn" if note.startswith("The guard") else "note", "note", note)
 
 
-_RULES: tuple[Callable[[Facts], Iterator[Finding]], ...] = (
-    collapse,
-    empty,
-    tiny,
-    giant,
-    unsure,
-    restless,
-    unreadable,
-    sparse,
-    alike,
-    notes,
-)
+_RULES = (collapse, empty, tiny, giant, unsure, restless, unreadable, sparse, alike, notes)
 
 
 def skipped_files(record: RunRecord) -> list[list[str]]:
