@@ -31,9 +31,9 @@ def label(
 
 
 def merge(
-    run: opt.Run, clusters: Annotated[list[int], typer.Argument(help="Numbers of clusters that are one.")]
+    run: opt.Run, clusters: Annotated[list[int], typer.Argument(help="Numbers of the clusters to merge.")]
 ) -> None:
-    """Make one cluster of several; it keeps the first number. Nothing is trained again.
+    """Merge several clusters into one, which keeps the first number. Nothing is trained again.
 
     Example:  c3clust merge runs/photos 3 5
     """
@@ -43,7 +43,7 @@ def merge(
 
 
 def undo(run: opt.Run) -> None:
-    """Take back the last label or merge.
+    """Undo the last label or merge.
 
     Example:  c3clust undo runs/photos
     """

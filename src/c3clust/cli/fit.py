@@ -128,13 +128,13 @@ def demo(folder: opt.NewRun = Path("runs/demo"), seed: opt.Seed = 0) -> None:
     _print_summary(new, record)
 
 
-def _fit(samples: "Samples", folder: Path, run: "Resolved", seed: int, command: str, **asked: Any) -> "RunRecord":
+def _fit(samples: "Samples", folder: Path, run: "Resolved", seed: int, command: str, **more: Any) -> "RunRecord":
     """Train and write the run folder."""
     from c3clust.runs import run as runs
 
-    asked |= {"source": run.source, "options": run.load_options}
+    more |= {"source": run.source, "options": run.load_options}
     with opt.interruptible(_advice(folder)):
-        return runs.fit(samples, folder, run.method, run.params, seed, command, **asked)[1]
+        return runs.fit(samples, folder, run.method, run.params, seed, command, **more)[1]
 
 
 def _is_verbose(quiet: bool, as_json: bool) -> bool:
