@@ -4,7 +4,7 @@
     c3clust paper table --data mnist-10k -o runs/mnist
     python docs/reproduction.py digits=runs/paper mnist-10k=runs/mnist figures=runs/paper
 
-NAME=FOLDER inserts FOLDER/table.md between <!-- NAME: begin --> and <!-- NAME: end -->. figures=FOLDER copies the figures
+NAME=FOLDER inserts FOLDER/table.md between <!-- NAME: begin --> and <!-- NAME: end -->. figures=FOLDER copies figures
 and the CSV files they are drawn from, and inserts the findings, each FOLDER/*.md, between the markers of its name.
 Everything else is left unchanged.
 """
