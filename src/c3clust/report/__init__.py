@@ -1,4 +1,4 @@
-"""A finished run -> report.html, and its images in one folder per cluster. Imports neither torch nor methods.
+"""A finished run -> report.html, and its images in one folder per cluster.
 
 view.py      the data of the page, stored in the run folder       build.py: how they are made
 sprites.py   thumbnails          layout.py: the map          traits.py: words and columns that distinguish clusters
