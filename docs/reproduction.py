@@ -1,12 +1,12 @@
-"""Bring docs/REPRODUCTION.md up to date: the tables between its markers, and the figures in docs/figures.
+"""Update docs/REPRODUCTION.md: the tables between its markers, and the figures in docs/figures.
 
     c3clust paper all -o runs/paper
     c3clust paper table --data mnist-10k -o runs/mnist
     python docs/reproduction.py digits=runs/paper mnist-10k=runs/mnist figures=runs/paper
 
-NAME=FOLDER puts FOLDER/table.md between <!-- NAME: begin --> and <!-- NAME: end -->. figures=FOLDER copies its figures
-with the numbers behind them and puts what was found, each FOLDER/*.md, between the markers of its name. What is not
-named stays as it is.
+NAME=FOLDER inserts FOLDER/table.md between <!-- NAME: begin --> and <!-- NAME: end -->. figures=FOLDER copies figures
+and the CSV files they are drawn from, and inserts the findings, each FOLDER/*.md, between the markers of its name.
+Everything else is left unchanged.
 """
 
 import re
@@ -21,7 +21,7 @@ PAGE = DOCS / "REPRODUCTION.md"
 
 
 def rewritten(page: str, name: str, table: str) -> str:
-    """The page with another table between the markers of `name`."""
+    """The page with a new table between the markers of `name`."""
     begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
     if begin not in page or end not in page:
         sys.exit(f"{PAGE} has no markers for {name!r}.")
@@ -40,9 +40,9 @@ def main() -> None:
                 small = Image.open(figure).convert("RGB").quantize(256, kmeans=8)
                 small.save(DOCS / "figures" / figure.name, optimize=True)
                 shutil.copy(figure.with_suffix(".csv"), DOCS / "figures")
-            for found in sorted(Path(folder).glob("*.md")):
-                if found.name != "table.md":
-                    page = rewritten(page, found.stem, found.read_text(encoding="utf-8"))
+            for findings in sorted(Path(folder).glob("*.md")):
+                if findings.name != "table.md":
+                    page = rewritten(page, findings.stem, findings.read_text(encoding="utf-8"))
         else:
             page = rewritten(page, name, (Path(folder) / "table.md").read_text(encoding="utf-8"))
     PAGE.write_text(page, encoding="utf-8")

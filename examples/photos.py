@@ -6,7 +6,7 @@ python examples/photos.py ~/Pictures/holiday --clusters 8 --out runs/holiday
 import argparse
 from pathlib import Path
 
-from c3clust import data, runs
+from c3clust import C3, data
 from c3clust.report.export import export
 
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -20,8 +20,8 @@ images = data.load(str(chosen.folder))
 params = {"n_clusters": chosen.clusters}
 if chosen.epochs:
     params |= {"cc_epochs": chosen.epochs, "epochs": chosen.epochs}
-_, record = runs.fit(images, chosen.out, "c3", params, seed=0)
-print(f"{len(images)} images in {record.n_clusters} clusters: open {chosen.out / 'report.html'}")
+C3(**params, random_state=0).fit(images, run_dir=chosen.out)
+print(f"{len(images)} images in {chosen.clusters} clusters: open {chosen.out / 'report.html'}")
 
 done = export(
     chosen.out, chosen.out / "sorted", files=[chosen.folder / name for name in images.names], min_confidence=0.8

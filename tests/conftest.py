@@ -36,7 +36,7 @@ def three_kinds(tmp_path_factory):
 @pytest.fixture
 def c3clust(monkeypatch, capsys):
     """The command line, in this process: many calls are quick. Gives returncode, stdout and stderr."""
-    from c3clust.cli.app import main
+    from c3clust.cli import main
 
     for name, value in ENVIRONMENT.items():
         monkeypatch.setenv(name, value)

@@ -32,21 +32,6 @@ def cc(three_kinds, seed=0, epochs=6, warmup=0.5, **more):
     return Job(three_kinds, "cc", {**SMALL, "epochs": epochs, "warmup": warmup, **more}, seed)
 
 
-def test_the_key_is_the_content(three_kinds):
-    job = cc(three_kinds)
-    assert job.key == Job(three_kinds, "cc", dict(reversed(job.params.items())), name="other").key
-    others = [
-        cc(three_kinds, 1),
-        cc(three_kinds, epochs=4),
-        Job(three_kinds, "c3", {}),
-        Job(three_kinds, "c3", {}, start=job),
-    ]
-    others += [Job("digits", "cc", job.params), Job(three_kinds, "cc", job.params, options={"image_size": 8})]
-    assert len({job.key, *(other.key for other in others)}) == 7
-    assert Job.from_plain(json.loads(json.dumps(others[3].plain()))) == others[3]
-    assert Job(three_kinds, "cc", job.params | {"verbose": True, "device": "cpu"}).key == job.key
-
-
 @pytest.fixture(scope="module")
 def swept(three_kinds, tmp_path_factory):
     """Two C3 from one CC, a method that fails, one that diverges, one that collapses; two at a time."""
@@ -60,14 +45,14 @@ def swept(three_kinds, tmp_path_factory):
         cc(three_kinds, epochs=0),
         Job(three_kinds, "c3", {**c3, "zeta": 0.6}, start=cc(three_kinds, lr=1e30, schedule="constant")),
     ]
-    told = []
-    return jobs, run(jobs, out, workers=2, tell=told.append), told, out
+    ended = []
+    return jobs, run(jobs, out, workers=2, on_result=ended.append), ended, out
 
 
 def test_the_start_is_trained_once_and_shared(swept, three_kinds):
-    _, results, told, out = swept
+    _, results, ended, out = swept
     assert [r.status for r in results[:2]] == ["ok", "ok"]
-    assert [r.job for r in told].count(cc(three_kinds)) == 1
+    assert [r.job for r in ended].count(cc(three_kinds)) == 1
     start = str(folder_of(out, cc(three_kinds)) / "run")
     assert {r.record.params["start"] for r in results[:2]} == {start}
     assert set(results[0].scores) == set(results[0].scores_z) == {"acc", "nmi", "ari"}
@@ -87,10 +72,10 @@ def test_each_failure_stands_alone_with_its_reason(swept):
 def test_what_is_finished_is_left_alone_and_what_failed_is_tried_again(swept):
     jobs, results, _, out = swept
     before = {r.folder: (r.folder / "result.json").stat().st_mtime_ns for r in results}
-    told = []
-    assert run(jobs, out, tell=told.append) == results
+    ended = []
+    assert run(jobs, out, on_result=ended.append) == results
     again = [r for r in results if (r.folder / "result.json").stat().st_mtime_ns != before[r.folder]]
-    assert {r.status for r in again} == {"failed"} == {r.status for r in told}
+    assert {r.status for r in again} == {"failed"} == {r.status for r in ended}
 
 
 def test_watching_does_not_touch_training_and_notes_each_epoch(swept, three_kinds, tmp_path):

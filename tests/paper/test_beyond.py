@@ -3,7 +3,7 @@
 import pytest
 
 from c3clust.paper import Setting, beyond
-from c3clust.paper.setting import PAPER
+from c3clust.paper.setting import STAGE_2
 from c3clust.paper.values import read_rows, write_rows
 
 
@@ -38,10 +38,10 @@ def test_all_variants_start_from_the_same_cc_and_train_equally_long(name):
     longer, default, published = (by_name[n] for n in (beyond.LONGER, beyond.DEFAULT, beyond.PUBLISHED))
     more = longer.params["epochs"] - starts[0].params["epochs"]
     assert more == published.params["epochs"] == 2 * default.params["epochs"]  # the stage "settle" is as long again
-    assert {key: published.params[key] for key in PAPER if key != "epochs"} == {
-        key: value for key, value in PAPER.items() if key != "epochs"
+    assert {key: published.params[key] for key in STAGE_2 if key != "epochs"} == {
+        key: value for key, value in STAGE_2.items() if key != "epochs"
     }
-    assert not PAPER.keys() & default.params.keys() - {"epochs"}  # the default is the package's own
+    assert not STAGE_2.keys() & default.params.keys() - {"epochs"}  # the default is the package's own
     assert sum(job.name in beyond.LOST for job in jobs) == 2
 
 

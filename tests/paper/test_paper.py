@@ -12,6 +12,7 @@ from c3clust.errors import InputError, MissingExtraError
 from c3clust.paper import beyond, fig_convergence, fig_help, findings, table
 from c3clust.paper import setting as settings
 from c3clust.paper.values import read_rows, write_rows
+from c3clust.recipes import AS_PUBLISHED
 
 FIGURES = [name for name in paper.names() if name.startswith("fig-")]
 
@@ -19,17 +20,17 @@ FIGURES = [name for name in paper.names() if name.startswith("fig-")]
 @pytest.fixture(scope="module")
 def done(three_kinds, tmp_path_factory):
     """Every figure on a small file, two epochs a stage: (what was run, the folder)."""
-    out, told = tmp_path_factory.mktemp("paper"), []
+    out, ended = tmp_path_factory.mktemp("paper"), []
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OMP_NUM_THREADS", "1")
-        patch.setattr(settings, "EPOCHS", 2)
-        patch.setitem(settings.PAPER, "epochs", 2)
+        patch.setattr(settings, "CC_EPOCHS", 2)
+        patch.setitem(settings.STAGE_2, "epochs", 2)
         patch.setattr("c3clust.paper.fig_zeta.ZETAS", (0.6, 0.9))
         patch.setattr("c3clust.paper.fig_gamma.GAMMAS", (0.001, 0.1))
         patch.setattr(settings.Setting, "is_paper_size", True)  # leaves out the default, whose epochs are many
         for name in FIGURES:
-            paper.make(name, paper.Setting(three_kinds, (0,)), out, 1, told.append)
-    return told, out
+            paper.make(name, paper.Setting(three_kinds, (0,)), out, 1, ended.append)
+    return ended, out
 
 
 def test_every_experiment_of_the_paper_is_there():
@@ -39,11 +40,11 @@ def test_every_experiment_of_the_paper_is_there():
 
 
 def test_each_run_is_done_once_and_shared(done):
-    told, _ = done
-    assert [r.reason for r in told if r.status == "failed"] == []
-    assert len(told) == len({r.job for r in told})
-    assert len([r for r in told if r.job.method == "cc"]) == 2  # the start, and the same with more epochs
-    assert {r.job.start.key for r in told if r.job.start} == {next(r for r in told if r.job.method == "cc").job.key}
+    ended, _ = done
+    assert [r.reason for r in ended if r.status == "failed"] == []
+    assert len(ended) == len({r.job for r in ended})
+    assert len([r for r in ended if r.job.method == "cc"]) == 2  # the start, and the same with more epochs
+    assert {r.job.start.key for r in ended if r.job.start} == {next(r for r in ended if r.job.method == "cc").job.key}
 
 
 def test_table_figures_and_study_share_the_runs_of_the_package():
@@ -75,8 +76,8 @@ def test_other_numbers_give_another_figure(done, tmp_path):
 
 
 def test_the_numbers_are_those_of_the_runs(done):
-    told, out = done
-    run = next(r for r in told if r.job.params.get("zeta") == 0.9)
+    ended, out = done
+    run = next(r for r in ended if r.job.params.get("zeta") == 0.9)
     rows = [row for row in read_rows(out / "fig-zeta.csv") if row["zeta"] == 0.9]
     start = bench.result_of(out, run.job.start)
     assert [row["epoch"] for row in rows] == [0, 1, 2]
@@ -95,8 +96,8 @@ def test_rates_of_pairs_are_shares(done):
 
 def test_longer_cc_goes_through_the_same_epochs(done):
     """The rate is constant, so CC with more epochs is CC, trained on."""
-    told, out = done
-    start, longer = (r for r in told if r.job.method == "cc")
+    ended, out = done
+    start, longer = (r for r in ended if r.job.method == "cc")
     assert len(longer.epochs("cc")) == 4
     assert [seen["pairs"] for seen in longer.epochs("cc")[:2]] == [seen["pairs"] for seen in start.epochs("cc")]
     rows = [row for row in read_rows(out / "fig-budget.csv") if row["name"] == "CC, trained on"]
@@ -137,6 +138,14 @@ def test_the_papers_recipe_is_the_papers_method():
     assert (one.start.params["epochs"], one.start.params["lr"], one.start.params["warmup"]) == (1000, 3e-4, 0)
     assert paper.Setting("digits").c3(0).params["zeta"] == 0.6
     assert paper.Setting("imagenet-10").start(0).options == {"image_size": 224}
+
+
+def test_c3_as_published_differs_from_the_definition_in_its_budget_only():
+    """Learning rates, batch sizes and epochs of stage 1 come from the recipe; Tiny-ImageNet has its own zeta."""
+    for name, budget in (("digits", {"lr", "cc_epochs", "cc_lr"}), ("cifar10", set()), ("tiny-imagenet", {"zeta"})):
+        job = paper.Setting(name).c3(0)
+        params = job.params | {f"cc_{key}": value for key, value in job.start.params.items()}
+        assert {key for key, value in AS_PUBLISHED.items() if params[key] != value} == budget
 
 
 def test_without_matplotlib_one_sentence_says_what_to_install(monkeypatch):

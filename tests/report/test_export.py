@@ -10,6 +10,7 @@ from PIL import Image
 from c3clust.errors import InputError, RunError
 from c3clust.records import edits
 from c3clust.report.export import export, safe_name
+from c3clust.report.export import originals as find_originals
 
 
 def assignments(run, rows):
@@ -184,3 +185,13 @@ def test_a_safe_name_is_one_short_name(name):
     assert safe not in (".", "..")
     assert len(safe.encode("utf-8", "surrogatepass")) <= 130
     assert safe == safe.rstrip(". ") or safe == "_"
+
+
+def test_originals_are_found_inside_the_folder_only(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "x.png").touch()
+    (tmp_path / "secret.png").touch()
+    assert find_originals(str(tmp_path / "a"), ["x.png"]) == [(tmp_path / "a" / "x.png").resolve()]
+    assert find_originals(str(tmp_path / "a"), ["x.png", "../secret.png"]) is None
+    assert find_originals(str(tmp_path / "a"), ["gone.png"]) is None
+    assert find_originals("digits", ["0"]) is None

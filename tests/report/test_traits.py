@@ -4,7 +4,7 @@ import pytest
 from c3clust.records.edits import Edits
 from c3clust.report import View, build, render
 from c3clust.report.page import payload
-from c3clust.report.traits import c_tf_idf, of_columns, of_texts, row_texts
+from c3clust.report.traits import c_tf_idf, row_texts, traits_of_columns, traits_of_texts
 
 TEXTS = ["the goal of the game"] * 6 + ["the team won the game 42"] * 6 + ["the engine of the car"] * 12
 LABELS = np.repeat([0, 2], 12)
@@ -20,7 +20,7 @@ def test_c_tf_idf_is_its_formula():
 
 
 def test_words_that_set_clusters_apart():
-    traits = of_texts(TEXTS, LABELS, 3)
+    traits = traits_of_texts(TEXTS, LABELS, 3)
     words = [trait["name"] for trait in traits.top(0)]
     assert words[0] == "game"
     assert set(words) == {"game", "goal", "team", "won"}  # "the" and "of" are everywhere, 42 is no word
@@ -29,7 +29,7 @@ def test_words_that_set_clusters_apart():
 
 
 def test_texts_without_words_have_no_traits():
-    assert of_texts(["1 2", "3"], np.array([0, 1]), 2) is None
+    assert traits_of_texts(["1 2", "3"], np.array([0, 1]), 2) is None
 
 
 X = np.array([[1.0, 0], [2.0, 0], [np.nan, 1], [8.0, 1], [9.0, 1], [10.0, np.nan]])
@@ -37,7 +37,7 @@ COLUMNS = [("age", None), ("job", ["cook", "smith"])]
 
 
 def test_columns_that_set_clusters_apart():
-    traits = of_columns(X, COLUMNS, np.array([0, 0, 0, 1, 1, 1]), 2)
+    traits = traits_of_columns(X, COLUMNS, np.array([0, 0, 0, 1, 1, 1]), 2)
     age = X[:, 0]
     first = {trait["name"]: trait for trait in traits.top(0)}
     assert first["age"]["here"] == 1.5
@@ -51,13 +51,13 @@ def test_columns_that_set_clusters_apart():
 
 
 def test_columns_without_differences_have_no_traits():
-    assert of_columns(np.ones((4, 1)), [("a", None)], np.array([0, 0, 1, 1]), 2) is None
+    assert traits_of_columns(np.ones((4, 1)), [("a", None)], np.array([0, 0, 1, 1]), 2) is None
 
 
 def test_a_merge_adds_up():
     labels = np.array([0, 0, 1, 1, 2, 2])
-    merged = of_columns(X, COLUMNS, labels, 3).merged(np.array([0, 0, 2]))
-    expected = of_columns(X, COLUMNS, np.array([0, 0, 0, 0, 2, 2]), 3)
+    merged = traits_of_columns(X, COLUMNS, labels, 3).merged(np.array([0, 0, 2]))
+    expected = traits_of_columns(X, COLUMNS, np.array([0, 0, 0, 0, 2, 2]), 3)
     assert merged.top(0) == expected.top(0)
     assert merged.top(2) == expected.top(2)
 

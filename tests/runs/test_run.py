@@ -12,17 +12,7 @@ from c3clust.metrics import scores
 from c3clust.records import edits
 from c3clust.records.assignments import Assignments
 from c3clust.records.record import RunRecord
-from c3clust.runs import Run, originals
-
-
-def test_originals_are_found_inside_the_folder_only(tmp_path):
-    (tmp_path / "a").mkdir()
-    (tmp_path / "a" / "x.png").touch()
-    (tmp_path / "secret.png").touch()
-    assert originals(str(tmp_path / "a"), ["x.png"]) == [(tmp_path / "a" / "x.png").resolve()]
-    assert originals(str(tmp_path / "a"), ["x.png", "../secret.png"]) is None
-    assert originals(str(tmp_path / "a"), ["gone.png"]) is None
-    assert originals("digits", ["0"]) is None
+from c3clust.runs import Run
 
 
 def test_an_unfinished_folder_is_not_a_run(tmp_path, monkeypatch):

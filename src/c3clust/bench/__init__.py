@@ -1,12 +1,13 @@
-"""Many runs: methods × data × seeds, each in a folder of its own, each done once, all in worker processes.
+"""Many runs: methods × datasets × seeds, one folder per run, each run once, all in worker processes.
 
-    job.py      Job: what to run, and the key that names its folder; Result: what came of it
-    pool.py     run(jobs, out): starts before what starts from them, several at a time, finished ones left alone
-    worker.py   the process that does them: `python -m c3clust.bench.worker OUT`
-    watch.py    scores and pairs after each epoch, seen from outside of training
-    plan.py     sources × methods × seeds -> jobs
-    table.py    results -> rows, Markdown, LaTeX, CSV; pairs of methods compared seed by seed
-    cited.csv   the paper's own table
+    job.py          Job: what to run, and the key that names its folder; Result: what the run produced
+    pool.py         run(jobs, out): several jobs at a time, each after the job it starts from; finished jobs are skipped
+    worker.py       the worker process: `python -m c3clust.bench.worker OUT`
+    watch.py        scores and counts of pairs after each epoch
+    plan.py         sources × methods × seeds -> jobs
+    statistics.py   results -> rows with means and spreads; paired differences of two methods
+    format.py       rows -> Markdown, LaTeX, CSV
+    cited.csv       the paper's own table
 
 >>> from c3clust.bench import Job
 >>> cc = Job("digits", "cc", {"n_clusters": 10}, seed=0)
@@ -14,7 +15,7 @@
 >>> c3.key == Job("digits", "c3", {"head": "frozen"}, start=cc).key  # 10 clusters are the default
 True
 
-`run([c3], "out", workers=2)` trains CC, then C3 from it, and gives one Result for each job asked for.
+`run([c3], "out", workers=2)` trains CC, then C3 from it, and returns one Result per job.
 """
 
 from c3clust.bench.job import Job, Result, folder_of, remember, result_of

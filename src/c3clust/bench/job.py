@@ -1,14 +1,15 @@
-"""A job and what came of it, as files:
+"""A job and its result, as files:
 
     OUT/runs/DATA/METHOD-sSEED-KEY/
-        job.json        what was asked for
-        result.json     status, reason, scores, seconds: the job is done
-        epochs.jsonl    scores and pairs after each epoch, where true labels are known (watch.py)
-        log.txt         what the process said
-        run/            the run folder (runs.py), without a report page
+        job.json        the job
+        result.json     status, reason, scores, seconds; written when the job is done
+        epochs.jsonl    scores and counts of pairs after each epoch, where true labels are known (watch.py)
+        log.txt         output of the worker process
+        run/            the run folder (runs/), without a report page
 
-The key is a hash of all that decides the result: data, method, every parameter (defaults too, so that a changed default
-is another job), seed and the start's key. It knows no version: after a change of a method's code, take another OUT.
+The key is a hash of everything that decides the result: data, method, every parameter (defaults too, so that a changed
+default gives another job), seed, and the network that C3 starts from. The version of the code is not part of it: after
+a change of a method, use another OUT.
 """
 
 import hashlib
@@ -31,17 +32,17 @@ from c3clust.runs.lock import locked
 
 __all__ = ["DONE", "Job", "Result", "folder_of", "remember", "result_of", "write_result"]
 
-FREE = ("random_state", "verbose", "device", "compile", "start")  # parameters that decide nothing, or are told apart
-DONE = ("ok", "diverged", "collapsed")  # would end the same way again; what failed is tried again
+NOT_IN_KEY = ("random_state", "verbose", "device", "compile", "start")  # decide nothing, or have a field of their own
+DONE = ("ok", "diverged", "collapsed")  # would end the same way again; failed jobs are run again
 
 
 @dataclass(frozen=True)
 class Job:
-    """One run to be had: a method with its parameters on a data set, from one seed.
+    """One run: a method with its parameters on a dataset, with one seed.
 
-    data: a name or place, `options` go to `data.load`. name: what tables call it; the method's if left empty. It is
-    no part of the key: two studies that name the same job differently share its run. start: the job whose network C3
-    starts from.
+    data: the name or path of a dataset; `options` go to `data.load`. name: the name in tables, by default the method's;
+    it is not part of the key, so two studies that name the same job differently share its run. start: the job whose
+    network C3 starts from.
     """
 
     data: str
@@ -61,26 +62,26 @@ class Job:
 
     @cached_property
     def key(self) -> str:
-        """Names the job by its content."""
-        known = {name: p.default for name, p in signature(methods.load(self.method)).parameters.items()} | self.params
+        """A hash of the job's content."""
+        params = {name: p.default for name, p in signature(methods.load(self.method)).parameters.items()} | self.params
         content = {
             "data": self.data,
             "options": {name: value for name, value in self.options.items() if value is not None},
             "method": self.method,
-            "params": {name: value for name, value in known.items() if name not in FREE},
+            "params": {name: value for name, value in params.items() if name not in NOT_IN_KEY},
             "seed": self.seed,
-            "start": self.start and self.start.key,
+            "start": self.start.key if self.start else _start_key(self.params.get("start")),
         }
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
 
     def plain(self) -> dict[str, Any]:
-        """As JSON can hold it."""
+        """The job as plain data for JSON."""
         named = ("data", "method", "params", "seed", "name", "options")
         return {name: getattr(self, name) for name in named} | {"start": self.start and self.start.plain()}
 
     @classmethod
     def from_plain(cls, raw: dict[str, Any]) -> "Job":
-        """What `plain` gave."""
+        """The job from what `plain` returned."""
         try:
             return cls(**{**raw, "start": raw["start"] and cls.from_plain(raw["start"])})
         except (TypeError, KeyError) as error:
@@ -89,14 +90,14 @@ class Job:
 
 @dataclass(frozen=True)
 class Result:
-    """What came of a job.
+    """The result of a job.
 
-    status: "ok"; "collapsed" or "diverged": it went wrong in training, `reason` says how, and the scores are those of
-    the labels it still gave, if any; "failed": it ended without a result; "missing": it has not been run.
-    scores_z: of spherical k-means in z, for CC and C3. seconds: of this run on the wall, without its start;
-    processor_seconds: by the processor's clock, which other programs do not disturb; 0 if it was interrupted.
-    encoder: what made the features it was given, if any. Such results have tables of their own: an encoder that was
-    trained with labels makes them another kind than those of methods that start from nothing.
+    status: "ok"; "collapsed" or "diverged": training went wrong, `reason` says how, and the scores are those of the
+    labels it still produced, if any; "failed": it ended without a result; "missing": it has not been run.
+    scores_z: of spherical k-means in z, for CC and C3. seconds: wall time of this run, without its start;
+    processor_seconds: processor time, which other programs do not affect; 0 if the run was interrupted.
+    encoder: the encoder whose features were clustered, if any. Such results have tables of their own, since an encoder
+    may have been trained with labels.
     """
 
     job: Job
@@ -111,16 +112,16 @@ class Result:
 
     @property
     def run(self) -> Path:
-        """The run folder: its model can be loaded, and be the start of others."""
+        """The run folder, with the saved model."""
         return self.folder / "run"
 
     @property
     def start(self) -> "Result | None":
-        """What the run started from."""
+        """The result of the job that this one started from."""
         return result_of(self.folder.parents[2], self.job.start) if self.job.start else None
 
     def total(self, clock: str = "seconds") -> float:
-        """The time of this run and all that it started from; 0 if it is not known of all."""
+        """The time of this run and of all runs that it started from; 0 if one of them is not known."""
         own, before = float(getattr(self, clock)), self.start.total(clock) if self.start else None
         return own if before is None else own + before if own and before else 0.0
 
@@ -131,7 +132,7 @@ class Result:
 
     @cached_property
     def record(self) -> RunRecord:
-        """Stages with their curves, notes, versions."""
+        """The record of the run."""
         return RunRecord.read(self.run / "record.json")
 
     @property
@@ -139,47 +140,56 @@ class Result:
         return self.record.notes
 
     def curve(self, stage: str, name: str) -> list[Any]:
-        """A curve of a stage, one entry an epoch: "loss", "positives_per_view", "cluster_sizes", ..."""
+        """A curve of a stage, one entry per epoch: "loss", "positives_per_view", "cluster_sizes", ..."""
         return [value for s in self.record.stages if s["name"] == stage for value in s["curves"].get(name, [])]
 
     def epochs(self, stage: str) -> list[dict[str, Any]]:
-        """acc, nmi, ari and pairs after each epoch of a stage, the first one's first (watch.py)."""
+        """acc, nmi, ari and pairs after each epoch of a stage, in order (watch.py)."""
         names = [s["name"] for s in self.record.stages]
         path = self.folder / "epochs.jsonl"
         lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-        found = {(seen["stage"], seen["epoch"]): seen for seen in map(json.loads, lines)}  # the last of equals counts
-        return [seen for (number, _), seen in sorted(found.items()) if names[number] == stage]
+        entries = map(json.loads, lines)
+        last = {(entry["stage"], entry["epoch"]): entry for entry in entries}  # a resumed run may repeat an epoch
+        return [entry for (number, _), entry in sorted(last.items()) if names[number] == stage]
+
+
+def _start_key(start: Any) -> str | None:
+    """The content of a saved model that is given as the parameter `start`; its path if it cannot be read."""
+    if start is None:
+        return None
+    path = Path(start) / "model.json"  # contains the hash of the weights
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else str(start)
 
 
 def folder_of(out: str | Path, job: Job) -> Path:
-    """Where the job's files are, or will be."""
+    """The folder of the job's files."""
     place = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in Path(job.data).name)
     return Path(out) / "runs" / (place or "data") / f"{job.method}-s{job.seed}-{job.key}"
 
 
 def result_of(out: str | Path, job: Job) -> Result:
-    """What came of the job so far."""
+    """The result of the job so far."""
     folder = folder_of(out, job)
     path = folder / "result.json"
     if not path.exists():
-        begun = "it was begun and not finished" if folder.exists() else "it has not been run"
-        return Result(job, folder, "missing", begun)
+        reason = "it was begun and not finished" if folder.exists() else "it has not been run"
+        return Result(job, folder, "missing", reason)
     try:
         return Result(job, folder, **json.loads(path.read_bytes()))
     except (OSError, ValueError, TypeError) as error:
-        raise RunError(f"{path} cannot be read: {error}. Remove it to have the run done again.") from None
+        raise RunError(f"{path} cannot be read: {error}. Remove it to run the job again.") from None
 
 
-def write_result(folder: Path, status: str, reason: str = "", **found: Any) -> None:
-    """The job is done."""
-    content = json.dumps({"status": status, "reason": reason, **found}, indent=1)
+def write_result(folder: Path, status: str, reason: str = "", **numbers: Any) -> None:
+    """Write result.json: the job is done."""
+    content = json.dumps({"status": status, "reason": reason, **numbers}, indent=1)
     write_atomically(folder / "result.json", (content + "\n").encode())
 
 
 def remember(out: str | Path, jobs: Sequence[Job]) -> list[Job]:
-    """Add the jobs to OUT/jobs.json, the list of all that tables of OUT show, and give the whole list.
+    """Add the jobs to OUT/jobs.json, the list of all jobs in the tables of OUT, and return the whole list.
 
-    A job takes the place of one of the same data set, encoder, name and seed: its parameters have changed since.
+    A job replaces one with the same dataset, encoder, name and seed, whose parameters were others.
     """
     path = Path(out) / "jobs.json"
     path.parent.mkdir(parents=True, exist_ok=True)

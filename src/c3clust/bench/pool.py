@@ -1,7 +1,7 @@
-"""Run jobs in worker processes: a run that crashes, or is killed, fails alone.
+"""Run jobs in worker processes, so that a run that crashes or is killed does not affect the others.
 
-A worker does one job after the other, which spares the start of Python and torch. One that ends with a job is
-replaced for the next. result.json is the sign that a job is done, whoever wrote it.
+A worker runs one job after the other, which saves the time to start Python and torch. One that dies is replaced for the
+next job. A job is done when its result.json exists.
 """
 
 import json
@@ -19,17 +19,17 @@ from c3clust.files import write_atomically
 
 __all__ = ["run"]
 
-PAUSE = 0.1  # seconds between two looks at the workers
+PAUSE = 0.1  # seconds between two polls of the workers
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 
 def run(
-    jobs: Sequence[Job], out: str | Path, workers: int = 1, tell: Callable[[Result], None] = lambda result: None
+    jobs: Sequence[Job], out: str | Path, workers: int = 1, on_result: Callable[[Result], None] = lambda result: None
 ) -> list[Result]:
-    """Do what is missing, at most `workers` at a time, and give one result for each job, in their order.
+    """Run the missing jobs, at most `workers` at a time, and return one result per job, in their order.
 
-    Starts are done first, and once for all that share them. Finished runs are left alone, what was interrupted goes
-    on, what failed is tried again. `tell` hears of each run that ends. With several workers, each has one thread.
+    A job that others start from is run before them, once for all. Finished jobs are skipped, interrupted ones resumed,
+    failed ones run again. `on_result` is called with each result. With several workers, each uses one thread.
     """
     out = Path(out)
     waiting = {job.key: job for job in _with_starts(jobs) if result_of(out, job).status not in DONE}
@@ -38,7 +38,7 @@ def run(
         while waiting or any(worker.job for worker in pool):
             for worker in pool:
                 if worker.job and worker.has_ended():
-                    tell(result_of(out, worker.job))
+                    on_result(result_of(out, worker.job))
                     worker.job = None
             busy = {worker.job.key for worker in pool if worker.job}
             for worker, job in zip([w for w in pool if not w.job], _ready(waiting, busy), strict=False):
@@ -46,12 +46,12 @@ def run(
                 reason = _obstacle(out, job)
                 if reason:
                     _fail(out, job, reason)
-                    tell(result_of(out, job))
+                    on_result(result_of(out, job))
                 else:
                     worker.begin(job)
             time.sleep(PAUSE)
         for worker in pool:
-            worker.dismiss()
+            worker.finish()
     finally:
         for worker in pool:
             worker.kill()
@@ -59,7 +59,7 @@ def run(
 
 
 class _Worker:
-    """One process, or none while there is nothing to do."""
+    """One process, started with its first job."""
 
     def __init__(self, out: Path, one_thread: bool) -> None:
         self.out, self.job = out, None
@@ -69,7 +69,7 @@ class _Worker:
     job: Job | None
 
     def begin(self, job: Job) -> None:
-        """Send the process a job; a new process, if the last one has ended."""
+        """Send a job to the process; start a new process if the last one has ended."""
         self.job, folder = job, folder_of(self.out, job)
         folder.mkdir(parents=True, exist_ok=True)
         write_atomically(folder / "job.json", (json.dumps(job.plain(), indent=1) + "\n").encode())
@@ -84,17 +84,17 @@ class _Worker:
         self._send(str(folder))
 
     def has_ended(self) -> bool:
-        """Whether the job is done. A process that left no result has failed; how it ended says why."""
+        """Whether the job is done. If the process died without a result, the job has failed."""
         assert self.job is not None
         assert self.process is not None
         folder, code = folder_of(self.out, self.job), self.process.poll()
         if not (folder / "result.json").exists() and code is not None:
-            how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
-            _fail(self.out, self.job, f"Its process {how}; see {folder / 'log.txt'}.")
+            end = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+            _fail(self.out, self.job, f"Its process {end}; see {folder / 'log.txt'}.")
         return (folder / "result.json").exists()
 
-    def dismiss(self) -> None:
-        """There is no more to do."""
+    def finish(self) -> None:
+        """End the process: there are no more jobs."""
         if self.process is not None:
             self._send("")
             self.process.wait()
@@ -108,7 +108,7 @@ class _Worker:
             self.process = None
 
     def _send(self, line: str) -> None:
-        with suppress(OSError):  # it has just ended, which `has_ended` sees
+        with suppress(OSError):  # it has just ended, which `has_ended` notices
             self.process.stdin.write(line + "\n")  # type: ignore[union-attr]
             self.process.stdin.flush()  # type: ignore[union-attr]
 
@@ -123,12 +123,12 @@ def _with_starts(jobs: Iterable[Job]) -> list[Job]:
 
 
 def _ready(waiting: dict[str, Job], busy: set[str]) -> list[Job]:
-    """The jobs whose start neither waits nor runs."""
+    """The jobs whose start is neither waiting nor running."""
     return [job for job in waiting.values() if not job.start or job.start.key not in waiting.keys() | busy]
 
 
 def _obstacle(out: Path, job: Job) -> str:
-    """Why the job cannot begin, if so: its start has left no network."""
+    """The reason why the job cannot begin, if there is one: its start has no network."""
     if job.start is None or (folder_of(out, job.start) / "run" / "model.json").exists():
         return ""
     start = result_of(out, job.start)

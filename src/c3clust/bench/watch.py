@@ -1,7 +1,7 @@
-"""Scores and pairs after each epoch, seen from outside of training.
+"""Scores and counts of pairs after each epoch, computed from outside of training.
 
-The checkpoint of an epoch is when training shows what it has: here true labels meet the labels and z of that moment.
-Nothing flows back: what is found goes into a file that training never reads, and nothing random is drawn.
+Whenever a checkpoint is saved, the labels and z of that moment are compared with the true labels. Training is not
+affected: the result goes to a file that training never reads, and no random number is drawn.
 """
 
 import json
@@ -24,24 +24,24 @@ SAMPLE = 1000  # samples whose pairs are counted
 
 
 def pair_counts(z: Tensor, y: np.ndarray, zetas: Sequence[float]) -> dict[str, dict[str, int]]:
-    """For each zeta, pairs of two samples: positives (cosine >= zeta) and negatives, true or false by their classes.
+    """Count, for each zeta, the pairs of samples that are positive (cosine >= zeta) or negative, truly or falsely.
 
-    z: [n, D], unit rows. A true positive is a positive of one class, a false negative a negative of one class.
+    z: [n, D], unit rows. A true positive is a positive pair of one class, a false negative a negative one.
     """
     i, j = torch.triu_indices(len(z), len(z), offset=1)
     s, classes = (z @ z.T)[i, j], torch.from_numpy(y)
     same = classes[i] == classes[j]
-    everything, same_all, found = len(s), int(same.sum()), {}
+    pairs, same_all, counts = len(s), int(same.sum()), {}
     for zeta in zetas:
         near = s >= zeta
         near_all, tp = int(near.sum()), int((near & same).sum())
-        rest = everything - near_all - same_all + tp
-        found[str(zeta)] = {"tp": tp, "fp": near_all - tp, "fn": same_all - tp, "tn": rest}
-    return found
+        tn = pairs - near_all - same_all + tp
+        counts[str(zeta)] = {"tp": tp, "fp": near_all - tp, "fn": same_all - tp, "tn": tn}
+    return counts
 
 
 class Watch(Checkpoints):
-    """Checkpoints of CC or C3 that also note, in epochs.jsonl beside the run folder, what each epoch came to."""
+    """Checkpoints of CC or C3 that also append a line per epoch to epochs.jsonl beside the run folder."""
 
     def __init__(self, y: np.ndarray, run: Path, minutes: float = 10.0) -> None:
         super().__init__(run, minutes)
@@ -49,17 +49,17 @@ class Watch(Checkpoints):
 
     def save(self, stage: int, training: TrainingState) -> None:
         if training.step == 0:
-            self._note(stage, training.epoch, training.network, training, training.labels.numpy())
+            self._evaluate(stage, training.epoch, training.network, training, training.labels.numpy())
         super().save(stage, training)
 
     def save_end(self, stage: int, network: nn.Module, context: Any, note: dict[str, Any]) -> None:
-        self._note(stage, note["epochs"], network, context, context.assignments(network).argmax(axis=1))
+        self._evaluate(stage, note["epochs"], network, context, context.assignments(network).argmax(axis=1))
         super().save_end(stage, network, context, note)
 
-    def _note(self, stage: int, epoch: int, network: nn.Module, samples: Any, labels: np.ndarray) -> None:
-        y = self.y
-        chosen = np.sort(np.random.default_rng(0).permutation(len(y))[:SAMPLE])
-        z = torch.cat([z for z, _ in embed(network, samples.x[chosen], samples.size)])
-        seen = {"stage": stage, "epoch": epoch, **metrics.scores(y, labels), "pairs": pair_counts(z, y[chosen], ZETAS)}
+    def _evaluate(self, stage: int, epoch: int, network: nn.Module, samples: Any, labels: np.ndarray) -> None:
+        y, sample = self.y, np.sort(np.random.default_rng(0).permutation(len(self.y))[:SAMPLE])
+        z = torch.cat([z for z, _ in embed(network, samples.x[sample], samples.size)])
+        pairs = pair_counts(z, y[sample], ZETAS)
+        entry = {"stage": stage, "epoch": epoch, **metrics.scores(y, labels), "pairs": pairs}
         with open(self.path, "a", encoding="utf-8") as file:
-            file.write(json.dumps(seen) + "\n")
+            file.write(json.dumps(entry) + "\n")

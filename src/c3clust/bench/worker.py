@@ -1,7 +1,7 @@
-"""A process that does one job after the other: `python -m c3clust.bench.worker OUT`, as pool.py starts it.
+"""A worker process, started by pool.py: `python -m c3clust.bench.worker OUT`.
 
-Each line of standard input is the folder of a job; an empty line says that there are no more. When the input ends
-without it, the process that sent the jobs is gone, and this one goes at once.
+Each line of standard input is the folder of a job; an empty line means that there are no more. If the input ends
+without an empty line, the parent process has died, and the worker exits at once.
 """
 
 import json
@@ -26,6 +26,7 @@ from c3clust.data.samples import Dataset
 from c3clust.errors import RunError, TrainingError
 from c3clust.methods.c3.guard import effective_clusters
 from c3clust.networks.readouts import nearest, spherical_kmeans
+from c3clust.recipes.resolve import load_options
 from c3clust.records.assignments import Assignments
 from c3clust.records.record import RunRecord
 from c3clust.runs import Run
@@ -35,85 +36,78 @@ from c3clust.training.checkpoint import Checkpoints
 __all__ = ["work"]
 
 WATCHED = ("cc", "c3")  # their z has unit rows, and their heads give labels at every epoch
-PATIENCE = 30.0  # seconds for a process that is about to leave the folder
+SUPERVISION = {"yes": "trained with labels", "no": "trained without labels"}
+PATIENCE = 30.0  # seconds to wait for another process to release the folder
 
 
 def work(out: Path, folder: Path) -> None:
-    """Do the job that FOLDER/job.json asks for, or what is left of it, and write result.json."""
+    """Run or resume the job in FOLDER/job.json, and write result.json."""
     job = Job.from_plain(json.loads((folder / "job.json").read_bytes()))
     try:
         with _owned(folder):
-            status, reason, found = _fit(out, folder, job)
+            status, reason, numbers = _fit(out, folder, job)
     except TrainingError as error:
         write_result(folder, "diverged", str(error))
     except Exception as error:
         traceback.print_exc()
         write_result(folder, "failed", _sentence(error))
     else:
-        write_result(folder, status, reason, **found)
+        write_result(folder, status, reason, **numbers)
 
 
 def _fit(out: Path, folder: Path, job: Job) -> tuple[str, str, dict[str, Any]]:
-    """Status, reason, and the numbers found."""
-    options = _reading(job)
-    images, run = data.load(job.data, **options), folder / "run"
-    watched = job.method in WATCHED and images.y is not None
+    """Status, reason, and the numbers of a finished run."""
+    options = load_options(job.method, job.params, job.options)
+    samples, run = data.load(job.data, **options), folder / "run"
+    watched = job.method in WATCHED and samples.y is not None
     finished = (run / "record.json").exists()
-    watch = partial(Watch, images.y) if watched else Checkpoints
-    taken = 0.0 if finished else _train(images, options, run, job, out, watch)
+    checkpoints = Checkpoints if not watched or samples.y is None else partial(Watch, samples.y)
+    seconds = 0.0 if finished else _train(samples, options, run, job, out, checkpoints)
     record, labels = RunRecord.read(run / "record.json"), Assignments.read(run).clusters
-    found: dict[str, Any] = {"scores": record.scores, "seconds": _seconds(record), "processor_seconds": taken}
+    numbers: dict[str, Any] = {"scores": record.scores, "seconds": _seconds(record), "processor_seconds": seconds}
     if record.encoder is not None:
-        knew = {"yes": "trained with labels", "no": "trained without labels"}.get(
-            record.encoder["labels"], "trained somehow"
-        )
-        found["encoder"] = f"{record.encoder['name']}, {knew}"
-    if watched and images.y is not None:
-        z = methods.load_model(run).transform(images)
+        training = SUPERVISION.get(record.encoder["labels"], "trained somehow")
+        numbers["encoder"] = f"{record.encoder['name']}, {training}"
+    if watched and samples.y is not None:
+        z = methods.load_model(run).transform(samples)
         in_z = nearest(z, spherical_kmeans(z, record.n_clusters, job.seed))
-        found["scores_z"] = metrics.scores(images.y, in_z)
-    return *_judge(record, labels), found
+        numbers["scores_z"] = metrics.scores(samples.y, in_z)
+    return *_judge(record, labels), numbers
 
 
-def _reading(job: Job) -> dict[str, Any]:
-    """How the samples are read: as the method's encoder wants them, and as the job asks."""
-    wanted = methods.load(job.method)(**job.params)._input_options().load_options()
-    return {name: value for name, value in wanted.items() if value is not None} | job.options
-
-
-def _train(images: Dataset, options: dict[str, Any], run: Path, job: Job, out: Path, checkpoints: Any) -> float:
-    """Train, or go on; the processor's time, 0 if it is not known of all."""
-    params, whole = dict(job.params), not (run / "request.json").exists()
+def _train(samples: Dataset, options: dict[str, Any], run: Path, job: Job, out: Path, checkpoints: Any) -> float:
+    """Train or resume, and return the processor time; 0 for a resumed run, of which only a part was measured."""
+    params, is_new = dict(job.params), not (run / "request.json").exists()
     if job.start is not None:
         params["start"] = str((folder_of(out, job.start) / "run").absolute())
     began = time.process_time()
     folder = Run(run, source=job.data, options=options, page=False, checkpoints=checkpoints)
-    methods.load(job.method)(**params, random_state=job.seed).fit(images, run_dir=folder)
-    return time.process_time() - began if whole else 0.0
+    methods.load(job.method)(**params, random_state=job.seed).fit(samples, run_dir=folder)
+    return time.process_time() - began if is_new else 0.0
 
 
 def _seconds(record: RunRecord) -> float:
-    """How long the run took; the record of one that was interrupted counts from there, its stages count all."""
+    """Wall time of the run. The record of a resumed run counts from there on, its stages count everything."""
     return max(record.seconds, sum(stage["seconds"] for stage in record.stages))
 
 
 def _judge(record: RunRecord, labels: np.ndarray) -> tuple[str, str]:
-    """Whether training went wrong, without a look at true labels."""
+    """Status and reason: whether training went wrong, decided without true labels."""
     for stage in record.stages:
         decision = stage.get("guard", {}).get("decision")
         if decision:
             return "diverged" if "not finite" in decision["why"] else "collapsed", stage["guard"]["told"][0]
-    found = effective_clusters(np.bincount(labels).tolist())
-    if found < record.n_clusters / 2:
+    effective = effective_clusters(np.bincount(labels).tolist())
+    if effective < record.n_clusters / 2:
         return "collapsed", (
-            f"The labels make up {found:.1f} of {record.n_clusters} clusters (exp of the entropy of their sizes)."
+            f"The labels make up {effective:.1f} of {record.n_clusters} clusters (exp of the entropy of their sizes)."
         )
     return "ok", ""
 
 
 @contextmanager
 def _owned(folder: Path) -> Iterator[None]:
-    """Own the folder; wait a while for a process that is about to leave it."""
+    """Lock the folder; wait a while if a process that is about to end still holds it."""
     deadline = time.monotonic() + PATIENCE
     with ExitStack() as stack:
         while True:
@@ -128,7 +122,7 @@ def _owned(folder: Path) -> Iterator[None]:
 
 
 def _sentence(error: Exception) -> str:
-    """What went wrong, in one line."""
+    """An error as one line."""
     text = " ".join(str(error).split())
     return text if isinstance(error, ValueError) and text else f"{type(error).__name__}: {text}"
 
@@ -142,7 +136,7 @@ def _receive(folders: "queue.Queue[str]") -> None:
 
 
 def main(out: str) -> None:
-    """Work until there is no more to do."""
+    """Run jobs until there are no more."""
     folders: queue.Queue[str] = queue.Queue()
     threading.Thread(target=_receive, args=(folders,), daemon=True).start()
     while folder := folders.get():

@@ -7,7 +7,7 @@
 
 from c3clust.data.fingerprint import fingerprint
 from c3clust.data.io.batches import batches
-from c3clust.data.loading import describe, load, names
+from c3clust.data.loading import describe, is_name, load, names
 from c3clust.data.places import DatasetInfo
 from c3clust.data.samples import ArrayLike, Column, Dataset, Samples, Table, Texts
 from c3clust.data.sources.table import has_gaps_or_words, is_frame
@@ -27,6 +27,7 @@ __all__ = [
     "fingerprint",
     "has_gaps_or_words",
     "is_frame",
+    "is_name",
     "load",
     "names",
 ]

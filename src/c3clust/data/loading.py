@@ -21,7 +21,7 @@ from c3clust.data.sources.table import from_frame, is_frame
 from c3clust.data.sources.texts import are_texts, from_texts
 from c3clust.errors import DataError, InputError, suggest
 
-__all__ = ["describe", "load", "names"]
+__all__ = ["describe", "is_name", "load", "names"]
 
 SUBSET = re.compile(r"(?P<name>.+)-(?P<thousands>[1-9][0-9]*)k")
 
@@ -33,6 +33,16 @@ def names() -> list[str]:
     True
     """
     return sorted(public.name for _, public in _public())
+
+
+def is_name(place: str) -> bool:
+    """Whether `load` reads a string as the name of a dataset (or of a subset of one), and not as a path.
+
+    >>> is_name("digits"), is_name("digits-1k"), is_name("./digits")
+    (True, True, False)
+    """
+    subset = SUBSET.fullmatch(place)
+    return any({place, subset["name"] if subset else place} & {each.name, *each.aliases} for _, each in _public())
 
 
 def describe() -> list[DatasetInfo]:

@@ -1,13 +1,13 @@
-"""The paper's experiments, one file each. The folder is the list: a new file is seen by the command line.
+"""The paper's experiments, one file per experiment, discovered automatically.
 
-An experiment says which runs it needs, `jobs(setting)`, and what becomes of them. A figure has
+An experiment defines the runs it needs, `jobs(setting)`, and what is made of them. A figure defines
 
-    rows(setting, results) -> list of dicts     what FIGURE.csv holds, one line each
+    rows(setting, results) -> list of dicts     the lines of FIGURE.csv
     draw(rows) -> Figure                        from that file alone, so every figure can be drawn again without runs
-    findings(rows) -> list of Finding           what the paper says of it, and what the numbers say: FIGURE.md
+    findings(rows) -> list of Finding           the paper's claims beside the numbers: FIGURE.md
 
-and anything else has `write(setting, results, out)`, which returns the files it wrote. Runs are shared: each is done
-once in OUT/runs, whichever experiment asked for it first (bench/).
+and any other experiment `write(setting, results, out)`, which returns the files it wrote. Runs are shared: each is run
+once in OUT/runs, whichever experiment needs it first (bench/).
 """
 
 from collections.abc import Callable
@@ -28,26 +28,30 @@ __all__ = ["Setting", "make", "names", "redraw", "title"]
 
 
 def names() -> list[str]:
-    """The experiments, in the paper's order, then ours.
+    """The experiments, those of the paper first and in its order.
 
     >>> {"table", "fig-tsne", "fig-zeta"} <= set(names())
     True
     """
-    found = [m.name for m in iter_modules(__path__) if hasattr(_module(m.name), "jobs")]
-    return sorted((name.replace("_", "-") for name in found), key=lambda name: (_load(name).ORDER, name))
+    modules = [m.name for m in iter_modules(__path__) if hasattr(_module(m.name), "jobs")]
+    return sorted((name.replace("_", "-") for name in modules), key=lambda name: (_load(name).ORDER, name))
 
 
 def title(name: str) -> str:
-    """What an experiment shows: the first line of its file."""
+    """What an experiment shows: the first line of its module."""
     return (_load(name).__doc__ or "").splitlines()[0]
 
 
 def make(
-    name: str, setting: Setting, out: Path, workers: int = 1, tell: Callable[[bench.Result], None] = lambda result: None
+    name: str,
+    setting: Setting,
+    out: Path,
+    workers: int = 1,
+    on_result: Callable[[bench.Result], None] = lambda result: None,
 ) -> list[Path]:
-    """Run what an experiment needs and OUT lacks, and write its files."""
+    """Run the jobs of an experiment that OUT lacks, and write its files."""
     experiment = _load(name)
-    results = bench.run(experiment.jobs(setting), out, workers, tell)
+    results = bench.run(experiment.jobs(setting), out, workers, on_result)
     if hasattr(experiment, "write"):
         return experiment.write(setting, results, out)
     wrong = [r for r in results if r.status in ("failed", "diverged") and not r.scores]
@@ -64,10 +68,10 @@ def redraw(name: str, out: Path) -> list[Path]:
     if not hasattr(experiment, "draw"):
         return []
     rows = read_rows(out / f"{name}.csv")
-    told = out / f"{name}.md"
-    write_atomically(told, findings.markdown(experiment.findings(rows)).encode())
+    text = out / f"{name}.md"
+    write_atomically(text, findings.markdown(experiment.findings(rows)).encode())
     with look():
-        return [told, *save(experiment.draw(rows), out / name)]
+        return [text, *save(experiment.draw(rows), out / name)]
 
 
 def _load(name: str) -> Any:

@@ -1,7 +1,8 @@
-"""C3 that sets itself right without labels: each departure from the paper alone, all together, and ideas that lost.
+"""C3 that sets itself right without labels: each departure from the paper alone, all together, and rejected ideas.
 
-All start from the same CC of their seed (the package's, with the budget of the data set's recipe), and train as many
-epochs after it. Run for several data sets into one OUT, the table and the figure show them all.
+All variants start from the same CC of their seed (the package's, with the budget of the dataset's recipe) and train for
+as many epochs after it; "as published" is therefore shorter here than in recipes.AS_PUBLISHED. If several datasets are
+run into one OUT, the table and the figure show them all.
 """
 
 from collections.abc import Sequence
@@ -11,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from c3clust.bench import Job, Result
-from c3clust.bench.table import METRICS, mean_and_spread
+from c3clust.bench.statistics import METRICS, mean_and_std
 from c3clust.files import write_atomically
 from c3clust.paper.findings import Finding, difference, side
-from c3clust.paper.setting import PAPER, Setting
+from c3clust.paper.setting import STAGE_2, Setting
 from c3clust.paper.style import BLACK, PAGE, colours, footer, panels
-from c3clust.paper.values import Rows, chosen, distinct, read_rows, write_rows
+from c3clust.paper.values import Rows, distinct, read_rows, scores_of, select, write_rows
 
 ORDER = 20
 START, LONGER, PUBLISHED, DEFAULT = "CC", "CC + the same epochs", "C3 as published", "C3 (default)"
@@ -25,24 +26,24 @@ CHANGES: dict[str, dict[str, Any]] = {
     "head follows": {"head": "follow"},
     "ζ auto": {"zeta": "auto"},
 }
-LOST: dict[str, dict[str, Any]] = {"joint from the start": {"head": "joint"}}  # ideas that lost: two seeds tell
-IN_Z = {PUBLISHED: "readout z", DEFAULT: "C3 (default), readout z"}  # the same runs, read by k-means in z
-SHORT = 4  # epochs of stage 2, and again of the stage "settle", where no recipe says
+LOST: dict[str, dict[str, Any]] = {"joint from the start": {"head": "joint"}}  # rejected ideas: two seeds are enough
+IN_Z = {PUBLISHED: "readout z", DEFAULT: "C3 (default), readout z"}  # the same runs, with labels from k-means in z
+SHORT = 4  # epochs of stage 2, and of the stage "settle", of a dataset without a recipe
 FALL = 0.02  # of ACC, below its own start: too far
 
 
 def jobs(setting: Setting) -> list[Job]:
-    epochs, found = setting.base("c3").get("epochs", SHORT), []
+    epochs, found = setting.resolved("c3").params.get("epochs", SHORT), []
     for seed in setting.seeds:
         found += [setting.default_start(seed, name=START), setting.default_start(seed, 2 * epochs, LONGER)]
         for name, change in (CHANGES | (LOST if seed in setting.seeds[:2] else {})).items():
-            found.append(setting.default_c3(seed, name, **(PAPER | {"epochs": 2 * epochs} | change)))
+            found.append(setting.default_c3(seed, name, **(STAGE_2 | {"epochs": 2 * epochs} | change)))
         found.append(setting.default_c3(seed, DEFAULT, epochs=epochs))
     return found
 
 
 def rows(setting: Setting, results: Sequence[Result]) -> Rows:
-    """One line a variant and seed."""
+    """One line per variant and seed."""
     expected, found = 2 * setting.batch_size / setting.n_clusters, []
     for r in results:
         for name, scores in ((r.job.name, r.scores), (IN_Z.get(r.job.name), r.scores_z)):
@@ -52,7 +53,7 @@ def rows(setting: Setting, results: Sequence[Result]) -> Rows:
             chosen_zeta = next((s["zeta"]["chosen"] for s in r.record.stages if "zeta" in s), "")
             found.append(
                 {
-                    "data": setting.data, "variant": name, "seed": r.job.seed, **{m: scores[m] for m in METRICS},
+                    "data": setting.data, "variant": name, "seed": r.job.seed, **scores_of(scores),
                     "zeta": chosen_zeta, "filling": positives[-1] / expected if positives else "",
                     "seconds": r.processor_seconds, "status": r.status,
                 }
@@ -61,7 +62,7 @@ def rows(setting: Setting, results: Sequence[Result]) -> Rows:
 
 
 def write(setting: Setting, results: Sequence[Result], out: Path) -> list[Path]:
-    """beyond.csv, with what it holds of other data sets; the table; the figure and the findings."""
+    """Write beyond.csv, in which other datasets are kept; the table; the figure and the findings."""
     from c3clust.paper import redraw
 
     path = out / "beyond.csv"
@@ -73,7 +74,7 @@ def write(setting: Setting, results: Sequence[Result], out: Path) -> list[Path]:
 
 
 def table(rows: Rows) -> str:
-    """Mean ± standard deviation of ACC, and the difference to each seed's own CC, one table a data set."""
+    """Mean ± standard deviation of ACC, and the difference to each seed's own CC, one table per dataset."""
     parts = []
     for data in distinct(rows, "data"):
         lines = [
@@ -83,17 +84,17 @@ def table(rows: Rows) -> str:
             "positives / (2N/M) | processor time | runs |",
             f"|{'---|' * 10}",
         ]
-        here = chosen(rows, data=data)
-        start = chosen(here, variant=START)
+        here = select(rows, data=data)
+        start = select(here, variant=START)
         for name in distinct(here, "variant"):
-            lines.append(f"| {' | '.join(_cells(chosen(here, variant=name), start))} |")
+            lines.append(f"| {' | '.join(_cells(select(here, variant=name), start))} |")
         parts.append("\n".join(lines))
     return "\n\n".join(parts) + "\n"
 
 
 def _cells(rows: Rows, start: Rows) -> list[str]:
     name, cells = rows[0]["variant"], [rows[0]["variant"]]
-    cells += [mean_and_spread([row[metric] for row in rows]) for metric in METRICS]
+    cells += [mean_and_std([row[metric] for row in rows]) for metric in METRICS]
     if name == START:
         cells += ["–", "–"]
     else:
@@ -102,10 +103,10 @@ def _cells(rows: Rows, start: Rows) -> list[str]:
     zetas, filling = ([row[key] for row in rows if row[key] != ""] for key in ("zeta", "filling"))
     low_high = "–".join(f"{zeta:g}" for zeta in sorted({min(zetas), max(zetas)})) if zetas else "–"
     wrong = [row["status"] for row in rows if row["status"] != "ok"]
-    told = f" ({', '.join(sorted(set(wrong)))}: {len(wrong)})" if wrong else ""
+    statuses = f" ({', '.join(sorted(set(wrong)))}: {len(wrong)})" if wrong else ""
     cells += [low_high, f"{np.mean(filling):.2f}" if filling else "–"]
-    taken = [row["seconds"] for row in rows if row["seconds"]]  # not known of a run that was interrupted
-    return [*cells, f"{np.mean(taken):.0f} s" if taken else "–", f"{len(rows)}{told}"]
+    seconds = [row["seconds"] for row in rows if row["seconds"]]  # 0 for a run that was interrupted
+    return [*cells, f"{np.mean(seconds):.0f} s" if seconds else "–", f"{len(rows)}{statuses}"]
 
 
 def _gains(rows: Rows, start: Rows) -> list[float]:
@@ -117,34 +118,34 @@ def _gains(rows: Rows, start: Rows) -> list[float]:
 def findings(rows: Rows) -> list[Finding]:
     found = []
     for data in distinct(rows, "data"):
-        here = chosen(rows, data=data)
-        start, default = chosen(here, variant=START), chosen(here, variant=DEFAULT)
+        here = select(rows, data=data)
+        start, default = select(here, variant=START), select(here, variant=DEFAULT)
         for name in (PUBLISHED, "head follows", "readout z", "ζ auto", DEFAULT):
-            d = difference(chosen(here, variant=name), start)
+            d = difference(select(here, variant=name), start)
             if d.n:
                 found.append(Finding(f"{data}: {name} beats its CC", f"ACC {d}", side(d)))
         if worst := _gains(default, start):
             claim = f"{data}: no seed of the default more than {FALL * 100:.0f} points below its CC"
             found.append(Finding(claim, f"worst seed {min(worst):+.3f}", min(worst) >= -FALL))
-        d = difference(default, chosen(here, variant=LONGER))
+        d = difference(default, select(here, variant=LONGER))
         if d.n:
             found.append(Finding(f"{data}: the gain is not the epochs", f"ACC, default − {LONGER} {d}", side(d)))
     return found
 
 
 def draw(rows: Rows) -> Any:
-    """ACC gained over the seed's own CC against how full the clusters are, one panel a data set."""
+    """ACC gained over the seed's own CC against positives per view, one panel per dataset."""
     sets = distinct(rows, "data")
-    names = [name for name in distinct(rows, "variant") if any(r["filling"] != "" for r in chosen(rows, variant=name))]
+    names = [name for name in distinct(rows, "variant") if any(r["filling"] != "" for r in select(rows, variant=name))]
     figure, axes = panels(len(sets), PAGE, 2.4)
     shades = colours(names)
     for axis, data in zip(axes, sets, strict=True):
-        here = chosen(rows, data=data)
-        before = {row["seed"]: row["acc"] for row in chosen(here, variant=START)}
+        here = select(rows, data=data)
+        before = {row["seed"]: row["acc"] for row in select(here, variant=START)}
         axis.axvspan(0.8, 1.15, color="#f0f0f0", linewidth=0)
         axis.axhline(0, color=BLACK, linewidth=0.8)
         for name in names:
-            points = [(r["filling"], r["acc"] - before[r["seed"]]) for r in chosen(here, variant=name)]
+            points = [(r["filling"], r["acc"] - before[r["seed"]]) for r in select(here, variant=name)]
             if points:
                 x, y = zip(*points, strict=True)
                 axis.plot(x, y, "o", color=shades[name], markersize=3.5, alpha=0.85, markeredgewidth=0, label=name)

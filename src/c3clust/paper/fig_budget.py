@@ -4,16 +4,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from c3clust.bench import Job, Result
-from c3clust.paper.findings import Finding, change, difference, side
-from c3clust.paper.setting import PAPER, Setting
+from c3clust.paper.findings import Finding, change, difference, negate, side
+from c3clust.paper.setting import STAGE_2, Setting
 from c3clust.paper.style import score_curves
-from c3clust.paper.values import Rows, chosen, distinct, epochs_from_start
+from c3clust.paper.values import Rows, distinct, epochs_from_start, scores_of, select
 
 ORDER = 3
 
 
 def jobs(setting: Setting) -> list[Job]:
-    extra = PAPER["epochs"]
+    extra = STAGE_2["epochs"]
     return [
         job
         for seed in setting.seeds
@@ -25,22 +25,18 @@ def rows(setting: Setting, results: Sequence[Result]) -> Rows:
     before = int(setting.start(0).params["epochs"])
     found = []
     for r in results:
-        seen = r.epochs("cc")[before - 1 :] if r.job.start is None else epochs_from_start(r)
-        for i, scores in enumerate(seen):
-            row = {"name": r.job.name, "seed": r.job.seed, "epoch": before + i}
-            found.append(row | {m: scores[m] for m in ("acc", "nmi", "ari")})
+        entries = r.epochs("cc")[before - 1 :] if r.job.start is None else epochs_from_start(r)
+        for epoch, entry in enumerate(entries, before):
+            found.append({"name": r.job.name, "seed": r.job.seed, "epoch": epoch, **scores_of(entry)})
     return found
 
 
 def findings(rows: Rows) -> list[Finding]:
-    last = chosen(rows, epoch=max(row["epoch"] for row in rows))
-    more = change(chosen(rows, name="CC, trained on"))
-    against = difference(chosen(last, name="CC, then C3"), chosen(last, name="CC, trained on"))
-    gained = side(more)
+    last = select(rows, epoch=max(row["epoch"] for row in rows))
+    more = change(select(rows, name="CC, trained on"))
+    against = difference(select(last, name="CC, then C3"), select(last, name="CC, trained on"))
     return [
-        Finding(
-            "CC gains nothing from 20 more epochs", f"change of ACC {more}", None if gained is None else not gained
-        ),
+        Finding("CC gains nothing from 20 more epochs", f"change of ACC {more}", negate(side(more))),
         Finding("C3 gains more than CC trained on", f"ACC of C3 − CC trained on {against}", side(against)),
     ]
 

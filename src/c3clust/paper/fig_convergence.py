@@ -7,7 +7,7 @@ from c3clust.bench import Job, Result
 from c3clust.paper.findings import Finding, change, side
 from c3clust.paper.setting import Setting
 from c3clust.paper.style import score_curves
-from c3clust.paper.values import Rows, chosen, distinct, epochs_from_start
+from c3clust.paper.values import Rows, distinct, epochs_from_start, scores_of, select
 
 ORDER = 2
 
@@ -19,18 +19,18 @@ def jobs(setting: Setting) -> list[Job]:
 
 def rows(setting: Setting, results: Sequence[Result]) -> Rows:
     return [
-        {"name": r.job.name, "seed": r.job.seed, "epoch": epoch, **{m: seen[m] for m in ("acc", "nmi", "ari")}}
+        {"name": r.job.name, "seed": r.job.seed, "epoch": epoch, **scores_of(entry)}
         for r in results
-        for epoch, seen in enumerate(epochs_from_start(r))
+        for epoch, entry in enumerate(epochs_from_start(r))
     ]
 
 
 def findings(rows: Rows) -> list[Finding]:
     found = []
     for name in distinct(rows, "name"):
-        gains = [change(chosen(rows, name=name), metric) for metric in ("acc", "nmi")]
-        told = f"{name}: ACC {gains[0]}; NMI {gains[1]}"
-        found.append(Finding("ACC and NMI rise during stage 2", told, side(gains[0])))
+        gains = [change(select(rows, name=name), metric) for metric in ("acc", "nmi")]
+        measured = f"{name}: ACC {gains[0]}; NMI {gains[1]}"
+        found.append(Finding("ACC and NMI rise during stage 2", measured, side(gains[0])))
     return found
 
 

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from c3clust.bench import Job, Result
-from c3clust.bench.table import METRICS
+from c3clust.bench.statistics import METRICS
 from c3clust.paper.findings import Finding, difference
 from c3clust.paper.setting import Setting
 from c3clust.paper.style import COLUMN, band, colours, footer, panels, seeds_note
-from c3clust.paper.values import Rows, chosen, distinct, epochs_from_start
+from c3clust.paper.values import Rows, distinct, epochs_from_start, select
 
 ORDER = 6
 GAMMAS = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0)
@@ -31,18 +31,18 @@ def rows(setting: Setting, results: Sequence[Result]) -> Rows:
 
 
 def findings(rows: Rows) -> list[Finding]:
-    d = difference(chosen(rows, gamma=0.1), chosen(rows, gamma=GAMMAS[0]))
+    d = difference(select(rows, gamma=0.1), select(rows, gamma=GAMMAS[0]))
     means = {
-        g: np.mean([row["acc"] for row in chosen(rows, gamma=g) if row["acc"] != ""]) for g in distinct(rows, "gamma")
+        g: np.mean([row["acc"] for row in select(rows, gamma=g) if row["acc"] != ""]) for g in distinct(rows, "gamma")
     }
-    told = ", ".join(f"{gamma:g}: {mean:.3f}" for gamma, mean in means.items())
+    scores = ", ".join(f"{gamma:g}: {mean:.3f}" for gamma, mean in means.items())
     return [
         Finding(
             "weights hardly matter at Γ = 0.1 (by the formula)",
             f"ACC at Γ = 0.1 − ACC at 0.001: {d} (limit 0.01)",
             abs(d.mean) < 0.01,
         ),
-        Finding("Γ = 0.1 is best", f"ACC {told}", bool(means[0.1] >= max(means.values()) - 0.0005)),
+        Finding("Γ = 0.1 is best", f"ACC {scores}", bool(means[0.1] >= max(means.values()) - 0.0005)),
     ]
 
 

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from c3clust.bench import Job, Result
-from c3clust.bench.table import METRICS, paired
+from c3clust.bench.statistics import METRICS, paired
 from c3clust.paper.findings import Finding, side
-from c3clust.paper.setting import PAPER, Setting
-from c3clust.paper.style import BLACK, COLOURS, PAGE, footer, panels
-from c3clust.paper.values import Rows, chosen, distinct
+from c3clust.paper.setting import STAGE_2, Setting
+from c3clust.paper.style import COLOURS, PAGE, dots, footer, named_lines, panels
+from c3clust.paper.values import Rows, distinct, select
 
 ORDER = 12
 MORE = 8  # epochs: about what stage 2 and the stage "settle" take by default on a small set
@@ -24,7 +24,7 @@ def jobs(setting: Setting) -> list[Job]:
     found = []
     for seed in setting.seeds:
         found += [setting.start(seed, name="CC as published"), setting.c3(seed, "C3 as published")]
-        found += [setting.start(seed, PAPER["epochs"], "CC as published + 20 epochs")]
+        found += [setting.start(seed, STAGE_2["epochs"], "CC as published + 20 epochs")]
         if not setting.is_paper_size:
             found += [setting.default_start(seed), setting.default_c3(seed)]
             found += [setting.default_start(seed, MORE, f"CC (default) + {MORE} epochs")]
@@ -46,7 +46,7 @@ def rows(setting: Setting, results: Sequence[Result]) -> Rows:
 def findings(rows: Rows) -> list[Finding]:
     found = []
     for name in distinct(rows, "pair"):
-        gains = [row["acc"] for row in chosen(rows, pair=name)]
+        gains = [row["acc"] for row in select(rows, pair=name)]
         d = paired(gains, [0.0] * len(gains))
         found.append(Finding("C3 is better", f"{name}: ACC {d}", side(d)))
     return found
@@ -57,15 +57,12 @@ def draw(rows: Rows) -> Any:
     figure, axes = panels(len(METRICS), PAGE, 0.5 + 0.42 * len(names), sharey=True)
     for axis, metric, colour in zip(axes, METRICS, COLOURS, strict=False):
         for i, name in enumerate(names):
-            gains = [row[metric] for row in chosen(rows, pair=name)]
+            gains = [row[metric] for row in select(rows, pair=name)]
             d = paired(gains, [0.0] * len(gains))
             axis.plot([d.low, d.high], [i, i], color=colour, linewidth=4, alpha=0.3, solid_capstyle="butt")
-            axis.plot(gains, [i] * len(gains), "o", color=colour, markersize=2.5, alpha=0.8, markeredgewidth=0)
-            axis.plot([d.mean], [i], "|", color=BLACK, markersize=9, markeredgewidth=1.4)
+            dots(axis, i, gains, colour)
         axis.axvline(0, color="#888888", linewidth=0.8)
-        axis.set(xlabel=f"difference in {metric.upper()}", yticks=range(len(names)), ylim=(len(names) - 0.5, -0.5))
-        axis.set_yticklabels([name.replace(": ", ":\n") for name in names])
-        axis.grid(axis="y", visible=False)
+        named_lines(axis, f"difference in {metric.upper()}", [name.replace(": ", ":\n") for name in names])
     n = len(distinct(rows, "seed"))
     footer(figure, f"dots: {n} seeds; tick: mean; bar: 95 % bootstrap interval of the mean")
     return figure

@@ -9,7 +9,7 @@ from c3clust.bench import Job, Result
 from c3clust.paper.findings import Finding
 from c3clust.paper.setting import Setting
 from c3clust.paper.style import BLACK, BLUE, band, epochs, footer, panels, seeds_note
-from c3clust.paper.values import Rows, chosen, distinct
+from c3clust.paper.values import Rows, distinct, select
 
 ORDER = 4
 
@@ -31,12 +31,12 @@ def rows(setting: Setting, results: Sequence[Result]) -> Rows:
 
 def findings(rows: Rows) -> list[Finding]:
     at = sorted(distinct(rows, "epoch"))
-    mean = [float(np.mean([row["positives_per_view"] for row in chosen(rows, epoch=e)])) for e in at]
+    mean = [float(np.mean([row["positives_per_view"] for row in select(rows, epoch=e)])) for e in at]
     settled, late = rows[0]["settled"], mean[-1] / mean[-1 - len(mean) // 4] - 1
-    told = f"{mean[0]:.1f} in epoch 1, {mean[-1]:.1f} in epoch {at[-1]:.0f}"
+    growth = f"{mean[0]:.1f} in epoch 1, {mean[-1]:.1f} in epoch {at[-1]:.0f}"
     return [
         Finding(
-            "positives grow, then settle", f"{told}; {late:+.0%} in the last quarter (limit 10 %)", abs(late) < 0.1
+            "positives grow, then settle", f"{growth}; {late:+.0%} in the last quarter (limit 10 %)", abs(late) < 0.1
         ),
         Finding(
             f"near 2N / M = {settled:.1f}",

@@ -2,7 +2,7 @@
 
 A pair is positive where its cosine in z reaches ζ. True positives and false negatives are shares of all pairs of one
 class, so they add up to 1; precision is the share of positives that are of one class; the last panel is the share of
-negatives that are of one class. True labels are used here only (bench/watch.py).
+negatives that are of one class. True labels are used for this figure only (bench/watch.py).
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from c3clust.paper.fig_budget import jobs
 from c3clust.paper.findings import Finding, difference, side
 from c3clust.paper.setting import Setting
 from c3clust.paper.style import PAGE, band, colours, epochs, footer, panels, seeds_note
-from c3clust.paper.values import Rows, chosen, distinct, epochs_from_start
+from c3clust.paper.values import Rows, distinct, epochs_from_start, select
 
 __all__ = ["draw", "jobs", "rows"]
 
@@ -31,8 +31,8 @@ def rows(setting: Setting, results: Sequence[Result]) -> Rows:
     found = []
     for r in results:
         cc = r.job.start is None
-        for epoch, seen in enumerate(r.epochs("cc") if cc else epochs_from_start(r), 1 if cc else before):
-            tp, fp, fn, tn = (seen["pairs"][str(zeta)][kind] for kind in ("tp", "fp", "fn", "tn"))
+        for epoch, entry in enumerate(r.epochs("cc") if cc else epochs_from_start(r), 1 if cc else before):
+            tp, fp, fn, tn = (entry["pairs"][str(zeta)][kind] for kind in ("tp", "fp", "fn", "tn"))
             row = {"name": r.job.name, "seed": r.job.seed, "zeta": zeta, "stage_1": before, "epoch": epoch}
             row |= {"true_positives": tp / (tp + fn), "precision": tp / max(tp + fp, 1)}
             found.append(row | {"false_negatives": fn / max(fn + tn, 1), "tp": tp, "fp": fp, "fn": fn, "tn": tn})
@@ -40,9 +40,9 @@ def rows(setting: Setting, results: Sequence[Result]) -> Rows:
 
 
 def findings(rows: Rows) -> list[Finding]:
-    last = chosen(rows, epoch=max(row["epoch"] for row in rows))
-    c3, cc = (chosen(last, name=name) for name in ("CC, then C3", "CC, trained on"))
-    before = chosen(rows, name="CC, then C3", epoch=rows[0]["stage_1"])
+    last = select(rows, epoch=max(row["epoch"] for row in rows))
+    c3, cc = (select(last, name=name) for name in ("CC, then C3", "CC, trained on"))
+    before = select(rows, name="CC, then C3", epoch=rows[0]["stage_1"])
     found = []
     for what, claim, up in (
         ("true_positives", "C3 has more true-positive pairs", True),
@@ -60,7 +60,7 @@ def draw(rows: Rows) -> Any:
     figure, axes = panels(3, PAGE, 2.2)
     for axis, what in zip(axes, LABELS, strict=True):
         for name, colour in colours(distinct(rows, "name")).items():
-            band(axis, chosen(rows, name=name), "epoch", what, name, colour)
+            band(axis, select(rows, name=name), "epoch", what, name, colour)
         axis.axvline(rows[0]["stage_1"], color="#bbbbbb", linewidth=0.8, linestyle="--")
         axis.set(ylabel=LABELS[what], ylim=(0, None))
         epochs(axis, "epoch", 1)

@@ -12,7 +12,7 @@ from c3clust.bench import Job, Result
 from c3clust.paper.findings import Finding
 from c3clust.paper.setting import Setting
 from c3clust.paper.style import CLASSES, PAGE, footer, panels
-from c3clust.paper.values import Rows, chosen, distinct
+from c3clust.paper.values import Rows, distinct, select
 from c3clust.report.layout import layout
 
 ORDER = 1
@@ -25,27 +25,27 @@ def jobs(setting: Setting) -> list[Job]:
 
 
 def rows(setting: Setting, results: Sequence[Result]) -> Rows:
-    images = data.load(setting.data, **results[0].job.options)
-    if images.y is None:
+    samples = data.load(setting.data, **results[0].job.options)
+    if samples.y is None:
         return []
-    some = np.sort(np.random.default_rng(0).permutation(len(images))[:POINTS])
-    classes = [str(k) for k in range(int(images.y.max()) + 1)] if images.classes is None else images.classes
+    index = np.sort(np.random.default_rng(0).permutation(len(samples))[:POINTS])
+    classes = [str(k) for k in range(int(samples.y.max()) + 1)] if samples.classes is None else samples.classes
     found = []
     for result in results:
-        z = methods.load_model(result.run).transform(images.x[some])
+        z = methods.load_model(result.run).transform(samples.x[index])
         points, _ = layout(z, result.job.seed)
-        for (x, y), k in zip(points.tolist(), images.y[some], strict=True):
+        for (x, y), k in zip(points.tolist(), samples.y[index], strict=True):
             found.append({"name": result.job.name, "seed": result.job.seed, "x": x, "y": y, "class": classes[k]})
     return found
 
 
 def findings(rows: Rows) -> list[Finding]:
-    measured = {name: _measures(chosen(rows, name=name)) for name in distinct(rows, "name")}
+    measured = {name: _measures(select(rows, name=name)) for name in distinct(rows, "name")}
     apart, pure = ({name: pair[i] for name, pair in measured.items()} for i in (0, 1))
     return [
-        Finding("C3's classes are more compact and further apart", f"silhouette in the map: {_told(apart)}",
+        Finding("C3's classes are more compact and further apart", f"silhouette in the map: {_listed(apart)}",
                 apart["C3"] > apart["CC"]),
-        Finding("and purer", f"of the 10 nearest points in the map, of the same class: {_told(pure)}",
+        Finding("and purer", f"of the 10 nearest points in the map, of the same class: {_listed(pure)}",
                 pure["C3"] > pure["CC"]),
     ]  # fmt: skip
 
@@ -57,7 +57,7 @@ def _measures(rows: Rows, k: int = 10) -> tuple[float, float]:
     return float(silhouette_score(points, classes)), float((classes[near] == classes[:, None]).mean())
 
 
-def _told(values: dict[str, float]) -> str:
+def _listed(values: dict[str, float]) -> str:
     return ", ".join(f"{name} {value:.3f}" for name, value in values.items())
 
 
@@ -66,7 +66,7 @@ def draw(rows: Rows) -> Any:
     figure, axes = panels(len(names), PAGE, 3.3)
     for axis, name in zip(axes, names, strict=True):
         for i, k in enumerate(classes):
-            points = chosen(rows, name=name, **{"class": k})
+            points = select(rows, name=name, **{"class": k})
             colour, label = CLASSES[i % len(CLASSES)], k if isinstance(k, str) else f"{k:g}"
             axis.scatter([p["x"] for p in points], [p["y"] for p in points], s=2.2, lw=0, color=colour, label=label)
         axis.set(title=name, xticks=[], yticks=[], aspect="equal")

@@ -10,7 +10,7 @@ from c3clust.methods.c3 import pair_weights
 from c3clust.paper.findings import Finding
 from c3clust.paper.setting import Setting
 from c3clust.paper.style import COLOURS, COLUMN, footer, panels
-from c3clust.paper.values import Rows, chosen, distinct
+from c3clust.paper.values import Rows, distinct, select
 
 ORDER = 11
 GAMMAS = (0.1, 1.0, 5.0, 10.0)
@@ -31,16 +31,16 @@ def rows(setting: Setting, results: Sequence[Result]) -> Rows:
 
 
 def findings(rows: Rows) -> list[Finding]:
-    largest = {gamma: max(row["weight"] for row in chosen(rows, gamma=gamma)) for gamma in distinct(rows, "gamma")}
-    told = ", ".join(f"Γ = {gamma:g}: {ratio:.3g}" for gamma, ratio in largest.items())
+    largest = {gamma: max(row["weight"] for row in select(rows, gamma=gamma)) for gamma in distinct(rows, "gamma")}
+    ratios = ", ".join(f"Γ = {gamma:g}: {ratio:.3g}" for gamma, ratio in largest.items())
     claim = "pairs near s = 0 weigh more; at Γ = 0.1 by at most e^0.1 = 1.105"
-    return [Finding(claim, f"largest weight / smallest: {told}", largest[0.1] < 1.106)]
+    return [Finding(claim, f"largest weight / smallest: {ratios}", largest[0.1] < 1.106)]
 
 
 def draw(rows: Rows) -> Any:
     figure, (axis,) = panels(1, COLUMN, 2.4)
     for gamma, colour in zip(distinct(rows, "gamma"), COLOURS, strict=False):
-        line = chosen(rows, gamma=gamma)
+        line = select(rows, gamma=gamma)
         axis.plot(
             [row["cosine"] for row in line], [row["weight"] for row in line], color=colour, label=f"Γ = {gamma:g}"
         )

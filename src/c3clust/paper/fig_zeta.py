@@ -9,7 +9,7 @@ from c3clust.bench import Job, Result
 from c3clust.paper.findings import Finding, change, difference, side
 from c3clust.paper.setting import Setting
 from c3clust.paper.style import PAGE, band, epochs, footer, panels, seeds_note
-from c3clust.paper.values import Rows, chosen, distinct, epochs_from_start
+from c3clust.paper.values import Rows, distinct, epochs_from_start, select
 
 ORDER = 5
 ZETAS = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
@@ -27,27 +27,27 @@ def rows(setting: Setting, results: Sequence[Result]) -> Rows:
     found = []
     for r in results:
         losses, positives = (["", *r.curve("c3", name)] for name in ("loss", "positives_per_view"))
-        for epoch, (seen, loss, near) in enumerate(zip(epochs_from_start(r), losses, positives, strict=True)):
+        for epoch, (entry, loss, near) in enumerate(zip(epochs_from_start(r), losses, positives, strict=True)):
             row = {"zeta": r.job.params["zeta"], "seed": r.job.seed, "epoch": epoch}
-            found.append(row | {"acc": seen["acc"], "nmi": seen["nmi"], "loss": loss, "positives_per_view": near})
+            found.append(row | {"acc": entry["acc"], "nmi": entry["nmi"], "loss": loss, "positives_per_view": near})
     return found
 
 
 def findings(rows: Rows) -> list[Finding]:
     zetas = distinct(rows, "zeta")
-    last = chosen(rows, epoch=max(row["epoch"] for row in rows))
-    low, high = (change(chosen(rows, zeta=zeta)) for zeta in (zetas[0], zetas[-1]))
-    means = {zeta: float(np.mean([row["acc"] for row in chosen(last, zeta=zeta)])) for zeta in zetas}
+    last = select(rows, epoch=max(row["epoch"] for row in rows))
+    low, high = (change(select(rows, zeta=zeta)) for zeta in (zetas[0], zetas[-1]))
+    means = {zeta: float(np.mean([row["acc"] for row in select(last, zeta=zeta)])) for zeta in zetas}
     best = max(means, key=lambda zeta: means[zeta])
     usual = 0.95 if 0.95 in zetas else 0.6
-    lead = difference(chosen(last, zeta=best), chosen(last, zeta=usual))
-    told = ", ".join(f"{zeta:g}: {mean:.3f}" for zeta, mean in means.items())
+    lead = difference(select(last, zeta=best), select(last, zeta=usual))
+    scores = ", ".join(f"{zeta:g}: {mean:.3f}" for zeta, mean in means.items())
     return [
         Finding(f"ζ = {zetas[0]:g} gets worse while training", f"change of ACC {low}", side(low, positive=False)),
         Finding(f"ζ = {zetas[-1]:g} hardly moves", f"change of ACC {high} (limit 0.01)", abs(high.mean) < 0.01),
         Finding(
             f"ζ = {usual:g} is best",
-            f"ACC at the end {told}; best − {usual:g}: {lead}",
+            f"ACC at the end {scores}; best − {usual:g}: {lead}",
             True if best == usual else None if side(lead) is None else False,
         ),
     ]
@@ -57,7 +57,7 @@ def draw(rows: Rows) -> Any:
     figure, axes = panels(2, PAGE, 1.9, lines=2)
     for axis, what in zip(axes, LABELS, strict=True):
         for zeta, shade in zip(distinct(rows, "zeta"), SHADES, strict=False):
-            band(axis, chosen(rows, zeta=zeta), "epoch", what, f"ζ = {zeta:g}", shade, opacity=0.06)
+            band(axis, select(rows, zeta=zeta), "epoch", what, f"ζ = {zeta:g}", shade, opacity=0.06)
         axis.set_ylabel(LABELS[what])
         epochs(axis, "epoch of stage 2 (0: after CC)", 0)
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=6, columnspacing=1.2)

@@ -1,7 +1,8 @@
-"""What the experiments run on a data set: the paper's method at a size that suits the data, and the package's default.
+"""The runs that the experiments share on a dataset: C3 as published, and C3 with the package's defaults.
 
-Network, epochs and rates come from the recipe of the data set. What makes the method the paper's is set on top, where
-the recipe departs from it: no warm-up, constant rates, ζ = 0.6, Γ = 0.1, a frozen head, 20 epochs, nothing that stops.
+"As published" is `recipes.AS_PUBLISHED` with two differences. The learning rates, the batch sizes and the epochs of
+stage 1 are those of the dataset's recipe: for the paper's datasets they are the paper's, for small ones they are
+budgets for a CPU. The recipe's zeta is used where it has one (Tiny-ImageNet).
 """
 
 from collections.abc import Sequence
@@ -10,84 +11,75 @@ from typing import Any
 
 from c3clust import recipes
 from c3clust.bench import Job
-from c3clust.bench.plan import clusters_of, recipe_params
+from c3clust.recipes import AS_PUBLISHED
+from c3clust.recipes.resolve import Resolved, resolve
 
-__all__ = ["PAPER", "Setting"]
+__all__ = ["STAGE_1", "STAGE_2", "Setting"]
 
-PAPER: dict[str, Any] = {
-    "zeta": 0.6,
-    "gamma": 0.1,
-    "head": "frozen",
-    "settle": 0,
-    "readout": "head",
-    "guard": False,
-    "epochs": 20,
+STAGE_1: dict[str, Any] = {name: AS_PUBLISHED[f"cc_{name}"] for name in ("warmup", "schedule")}
+STAGE_2: dict[str, Any] = {
+    name: AS_PUBLISHED[name] for name in ("zeta", "gamma", "head", "settle", "readout", "guard", "schedule", "epochs")
 }
-EPOCHS = 60  # of CC, where no recipe says
+CC_EPOCHS = 60  # of a dataset without a recipe
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A data set and the seeds, with the jobs that the experiments share."""
+    """A dataset and the seeds, with the jobs that the experiments share."""
 
     data: str = "digits"
     seeds: Sequence[int] = (0, 1, 2)
 
     @property
     def n_clusters(self) -> int:
-        return clusters_of(self.data)
+        return self.resolved("c3").params["n_clusters"]
 
     @property
     def recipe_name(self) -> str | None:
-        """The recipe c3-DATA, where there is one."""
+        """The recipe c3-DATA, if it exists."""
         name = f"c3-{self.data}".replace("imagenet-10", "imagenet10")
         return name if name in recipes.names() else None
 
     @property
-    def recipe(self) -> dict[str, Any]:
-        """That recipe, or an empty one."""
-        return recipes.load(self.recipe_name) if self.recipe_name else {"method": "c3", "params": {}}
-
-    @property
     def is_paper_size(self) -> bool:
-        """Whether the recipe is the paper's own: then there is no default of the package to set beside it."""
-        return self.recipe["params"].get("head") == "frozen"
+        """Whether the recipe is the paper's own, so that there are no package defaults to compare with."""
+        return self.resolved("c3").params.get("head") == AS_PUBLISHED["head"]
 
     @property
     def batch_size(self) -> int:
-        """Samples in a batch of stage 2."""
-        return int(self.recipe["params"].get("batch_size", 128))
+        """Samples per batch of stage 2."""
+        return int(self.resolved("c3").params.get("batch_size", AS_PUBLISHED["batch_size"]))
 
     def start(self, seed: int, extra: int = 0, name: str = "CC") -> Job:
-        """CC as published; `extra` epochs more go on from where it would have ended, since its rate is constant."""
-        params = self.base("cc") | {"warmup": 0, "schedule": "constant"}
-        params["epochs"] = params.get("epochs", EPOCHS) + extra
-        return Job(self.data, "cc", params, seed, name, options=self._options())
+        """CC as published; since its rate is constant, `extra` epochs continue the run without them."""
+        return self._cc(seed, extra, name, STAGE_1)
 
     def c3(self, seed: int, name: str = "C3", **changes: Any) -> Job:
         """C3 as published, from `start`; `changes` are parameters of stage 2."""
-        given = self.base("c3")
-        stage_1 = {key for key in given if key.startswith("cc_")} - {"cc_warmup"}
-        kept = {key: value for key, value in given.items() if key not in stage_1 and key not in PAPER}
-        zeta = {"zeta": given["zeta"]} if "zeta" in given else {}  # Tiny-ImageNet has its own
-        return Job(self.data, "c3", kept | PAPER | zeta | changes, seed, name, self.start(seed), self._options())
+        given = self.resolved("c3").params
+        zeta = {"zeta": given["zeta"]} if "zeta" in given else {}
+        return self._c3(seed, name, STAGE_2 | zeta | changes, self.start(seed))
 
     def default_start(self, seed: int, extra: int = 0, name: str = "CC (default)") -> Job:
-        """CC as the package has it, with the recipe's budget; `extra` epochs more, within one schedule."""
-        params = self.base("cc")
-        if extra:
-            params["epochs"] = params.get("epochs", EPOCHS) + extra
-        return Job(self.data, "cc", params, seed, name, options=self._options())
+        """CC with the package's defaults and the recipe's budget; `extra` epochs more, within one schedule."""
+        return self._cc(seed, extra, name, {})
 
     def default_c3(self, seed: int, name: str = "C3 (default)", **changes: Any) -> Job:
-        """C3 as the package has it, from `default_start`; `changes` are parameters of stage 2."""
-        stage_2 = {key: value for key, value in self.base("c3").items() if not key.startswith("cc_")}
-        return Job(self.data, "c3", stage_2 | changes, seed, name, self.default_start(seed), self._options())
+        """C3 with the package's defaults, from `default_start`; `changes` are parameters of stage 2."""
+        return self._c3(seed, name, changes, self.default_start(seed))
 
-    def base(self, method: str) -> dict[str, Any]:
-        """What the recipe means for the method, and the number of clusters."""
-        return recipe_params(method, self.recipe) | {"n_clusters": self.n_clusters}
+    def resolved(self, method: str) -> Resolved:
+        """What the recipe means for the method."""
+        return resolve(method, self.recipe_name, source=self.data, count_classes=True)
 
-    def _options(self) -> dict[str, Any]:
-        size = self.recipe["params"].get("image_size")
-        return {"image_size": size} if size else {}
+    def _cc(self, seed: int, extra: int, name: str, changes: dict[str, Any]) -> Job:
+        run = self.resolved("cc")
+        params = run.params | changes
+        if extra or changes:
+            params["epochs"] = params.get("epochs", CC_EPOCHS) + extra
+        return Job(run.source, "cc", params, seed, name, options=run.options)
+
+    def _c3(self, seed: int, name: str, changes: dict[str, Any], start: Job) -> Job:
+        run = self.resolved("c3")
+        stage_2 = {key: value for key, value in run.params.items() if not key.startswith("cc_")}
+        return Job(run.source, "c3", stage_2 | changes, seed, name, start, run.options)

@@ -1,4 +1,4 @@
-"""How figures look: the colours of Okabe and Ito, which colour-blind readers can tell apart, at a column's width."""
+"""The style of the figures: the colours of Okabe and Ito, which colour-blind readers can distinguish."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from c3clust.errors import MissingExtraError
-from c3clust.paper.values import Rows, chosen, distinct
+from c3clust.paper.values import Rows, distinct, select
 
 __all__ = [
     "CLASSES",
@@ -17,11 +17,14 @@ __all__ = [
     "PAGE",
     "band",
     "colours",
+    "dots",
     "epochs",
     "footer",
     "look",
+    "named_lines",
     "panels",
     "save",
+    "score_curves",
     "seeds_note",
 ]
 
@@ -72,7 +75,7 @@ LOOK: Any = {
 
 @contextmanager
 def look() -> Iterator[None]:
-    """What is drawn meanwhile looks like this; one sentence if matplotlib is missing."""
+    """Draw in this style; an error in one sentence if matplotlib is missing."""
     try:
         from matplotlib import rc_context
     except ImportError:
@@ -95,7 +98,7 @@ def band(
     """The mean over seeds as a line, one standard deviation to both sides as a band; many bands need less opacity."""
     rows = [row for row in rows if row[y] != ""]
     at = sorted(distinct(rows, x))
-    values = [[row[y] for row in chosen(rows, **{x: place})] for place in at]
+    values = [[row[y] for row in select(rows, **{x: value})] for value in at]
     mean = np.array([np.mean(v) for v in values])
     spread = np.array([np.std(v, ddof=1) if len(v) > 1 else 0.0 for v in values])
     axis.fill_between(at, mean - spread, mean + spread, color=colour, alpha=opacity, linewidth=0)
@@ -109,11 +112,11 @@ def epochs(axis: Any, what: str, first: float) -> None:
 
 
 def score_curves(rows: Rows, what: str, first: float) -> Any:
-    """ACC and NMI by epoch, one line a name."""
+    """ACC and NMI by epoch, one line per name."""
     figure, axes = panels(2)
     for axis, metric in zip(axes, ("acc", "nmi"), strict=True):
         for name, colour in colours(distinct(rows, "name")).items():
-            band(axis, chosen(rows, name=name), "epoch", metric, name, colour)
+            band(axis, select(rows, name=name), "epoch", metric, name, colour)
         axis.set_ylabel(metric.upper())
         epochs(axis, what, first)
     axes[0].legend(loc="best")
@@ -121,14 +124,27 @@ def score_curves(rows: Rows, what: str, first: float) -> Any:
     return figure
 
 
+def dots(axis: Any, line: int, values: Sequence[float], colour: str) -> None:
+    """One dot per seed on a horizontal line, and a tick at their mean."""
+    axis.plot(values, [line] * len(values), "o", color=colour, markersize=3, alpha=0.8, markeredgewidth=0)
+    axis.plot([np.mean(values)], [line], "|", color=BLACK, markersize=10, markeredgewidth=1.4)
+
+
+def named_lines(axis: Any, label: str, names: Sequence[str]) -> None:
+    """Axes for `dots`: horizontal lines with names, the first at the top."""
+    axis.set(xlabel=label, yticks=range(len(names)), ylim=(len(names) - 0.5, -0.5))
+    axis.set_yticklabels(names)
+    axis.grid(axis="y", visible=False)
+
+
 def seeds_note(rows: Rows) -> str:
-    """What lines and bands are."""
+    """What the lines and bands show."""
     n = len(distinct(rows, "seed"))
     return f"mean ± 1 s.d. over {n} seeds" if n > 1 else "one seed"
 
 
 def footer(figure: Any, text: str) -> None:
-    """A line below all panels."""
+    """A line of text below all panels."""
     figure.supxlabel(text, fontsize=6.5, color="#666666", x=0.995, ha="right")
 
 

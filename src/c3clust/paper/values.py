@@ -1,32 +1,29 @@
-"""The numbers behind the figures: rows of a CSV file, from results and back from the file."""
+"""The numbers behind the figures: rows of a CSV file, made from results and read back from the file."""
 
 import csv
-import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from c3clust.bench import Result
+from c3clust.bench.format import csv_text
+from c3clust.bench.statistics import METRICS
 from c3clust.errors import RunError
 from c3clust.files import write_atomically
 
-__all__ = ["Rows", "chosen", "distinct", "epochs_from_start", "read_rows", "write_rows"]
+__all__ = ["Rows", "distinct", "epochs_from_start", "read_rows", "scores_of", "select", "write_rows"]
 
 Rows = list[dict[str, Any]]
 
 
 def write_rows(path: Path, rows: Rows) -> None:
-    """Rows with the same names as a CSV file."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({k: f"{v:.6g}" if isinstance(v, float) else v for k, v in row.items()} for row in rows)
+    """Write rows with the same names as a CSV file."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, text.getvalue().encode())
+    write_atomically(path, csv_text(list(rows[0]), [list(row.values()) for row in rows]).encode())
 
 
 def read_rows(path: Path) -> Rows:
-    """The rows of a CSV file; what looks like a number is one."""
+    """The rows of a CSV file; numbers as float, all else as str."""
     try:
         with open(path, newline="", encoding="utf-8") as file:
             return [{name: _value(text) for name, text in row.items()} for row in csv.DictReader(file)]
@@ -41,17 +38,22 @@ def _value(text: str) -> Any:
         return text
 
 
-def chosen(rows: Rows, **wanted: Any) -> Rows:
+def select(rows: Rows, **values: Any) -> Rows:
     """The rows that have these values."""
-    return [row for row in rows if all(row[name] == value for name, value in wanted.items())]
+    return [row for row in rows if all(row[name] == value for name, value in values.items())]
 
 
 def distinct(rows: Rows, name: str) -> list[Any]:
-    """The values of a column, in the order in which they come."""
+    """The distinct values of a column, in order of appearance."""
     return list(dict.fromkeys(row[name] for row in rows))
 
 
+def scores_of(entry: Mapping[str, Any]) -> dict[str, float]:
+    """ACC, NMI and ARI of an entry that may contain more."""
+    return {metric: entry[metric] for metric in METRICS}
+
+
 def epochs_from_start(result: Result, stages: Sequence[str] = ("c3", "settle")) -> list[dict[str, Any]]:
-    """What each epoch of a C3 run came to (bench/watch.py), epoch 0 being its start: CC's last."""
+    """The evaluation of each epoch of a C3 run (bench/watch.py); epoch 0 is the last epoch of its CC."""
     before = result.start.epochs("cc")[-1:] if result.start else []
-    return [*before, *(seen for stage in stages for seen in result.epochs(stage))]
+    return [*before, *(entry for stage in stages for entry in result.epochs(stage))]

@@ -1,1 +1,4 @@
-"""The plain files of a run folder: record.json, assignments.csv, edits.json. Imports neither torch nor methods."""
+"""The plain files of a run folder: record.json, assignments.csv, labels.csv, edits.json.
+
+Imports neither torch nor methods.
+"""

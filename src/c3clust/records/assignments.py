@@ -1,4 +1,4 @@
-"""One cluster and one confidence a name <-> assignments.csv; true labels <-> labels.csv."""
+"""assignments.csv: one cluster and one confidence per sample; labels.csv: true labels."""
 
 import csv
 import io
@@ -26,11 +26,11 @@ class Assignments:
     confidence: np.ndarray
 
     def csv(self) -> str:
-        """As text: name, cluster, confidence."""
+        """The content of assignments.csv: name, cluster, confidence."""
         return _csv(COLUMNS, zip(self.names, self.clusters, (f"{c:.6f}" for c in self.confidence), strict=True))
 
     def write(self, path: Path) -> None:
-        """Write the text, whole or not at all."""
+        """Write the file atomically."""
         write_atomically(path, self.csv().encode("utf-8", "surrogateescape"))
 
     @classmethod
@@ -46,7 +46,7 @@ class Assignments:
 
 
 def write_labels(path: Path, names: Sequence[str], labels: Sequence[Any]) -> None:
-    """name, label: true labels, for metrics only."""
+    """Write true labels, for metrics only, as a CSV file with the columns name and label."""
     write_atomically(path, _csv(("name", "label"), zip(names, labels, strict=True)).encode("utf-8", "surrogateescape"))
 
 
@@ -68,7 +68,7 @@ def _csv(header: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:
 
 
 def _read(path: Path, header: Sequence[str]) -> list[list[str]]:
-    """The named columns of a CSV file, as text."""
+    """The columns `header` of a CSV file, as text."""
     try:
         with open(path, newline="", encoding="utf-8", errors="surrogateescape") as file:
             rows = list(csv.reader(file))

@@ -1,12 +1,12 @@
 """Rename and merge the clusters of a finished run, without training again.
 
-The model and its cluster numbers never change. RUN/edits.json lists what its owner did, in order:
+The model and its cluster numbers never change. RUN/edits.json lists the operations, in order:
 
     {"format": 1, "operations": [{"op": "label", "names": {"3": "cats"}}, {"op": "merge", "clusters": [3, 5]}]}
 
-A merge keeps the first number named; the others are gone until the merge is undone. The merged cluster takes the first
-name that one of them has. `undo` drops the last operation. An image changes its cluster only if that was merged away:
-labels follow the numbers, not the largest of the added probabilities.
+A merge keeps the first number; the others are not in use until the merge is undone. The merged cluster gets the first
+name that one of them has. `undo` drops the last operation. A sample changes its cluster only if that was merged into
+another: labels follow the numbers, not the largest of the added probabilities.
 """
 
 import json
@@ -31,9 +31,9 @@ MAX_NAME = 100
 
 @dataclass
 class Edits:
-    """The operations done on the clusters 0..n_clusters-1, and what they come to.
+    """The operations on the clusters 0..n_clusters-1, and their result.
 
-    target[i] is the cluster that i has become; names holds the names that were given.
+    target[i] is the cluster that i has become; names contains the names that were given.
 
     >>> edits = Edits(4).merge([3, 1]).label({3: "cats"})
     >>> labels, names = edits.apply([0, 1, 2, 3])
@@ -47,12 +47,12 @@ class Edits:
     names: dict[int, str] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        asked, self.operations, self.target = self.operations, [], list(range(self.n_clusters))
-        for operation in asked:
-            self._do(operation)
+        operations, self.operations, self.target = self.operations, [], list(range(self.n_clusters))
+        for operation in operations:
+            self._apply(operation)
 
     def label(self, names: Mapping[int, str]) -> "Edits":
-        """These edits and new names; an empty name takes a name away."""
+        """These edits and new names; an empty name removes a name."""
         operation = {"op": "label", "names": {str(_number(i)): name for i, name in names.items()}}
         return Edits(self.n_clusters, [*self.operations, operation])
 
@@ -69,22 +69,22 @@ class Edits:
 
     @property
     def live(self) -> list[int]:
-        """The numbers that are still in use."""
+        """The numbers of the clusters in use."""
         return [i for i, t in enumerate(self.target) if i == t]
 
     def name(self, cluster: int) -> str:
-        """What a cluster is called: the name it was given, or its number."""
+        """The name that a cluster was given, or "cluster" and its number."""
         return self.names.get(cluster, f"cluster {cluster}")
 
     def apply(self, labels: Any) -> tuple[np.ndarray, dict[int, str]]:
-        """The model's labels to the edited ones, and the name of each cluster that is in use."""
+        """The edited labels for the labels of the model, and the name of each cluster in use."""
         labels = np.asarray(labels)
         if labels.size and not 0 <= labels.min() <= labels.max() < self.n_clusters:
             raise RunError(f"The labels reach beyond the {self.n_clusters} clusters of this run.")
         return np.asarray(self.target, dtype=np.int64)[labels.astype(np.int64)], {i: self.name(i) for i in self.live}
 
     def apply_proba(self, proba: Any) -> np.ndarray:
-        """Add the columns of merged clusters. [n, M] to [n, M]; columns of clusters that are gone are zero."""
+        """Add the columns of merged clusters. [n, M] to [n, M]; columns of clusters not in use are zero."""
         proba = np.asarray(proba)
         if proba.ndim != 2 or proba.shape[1] != self.n_clusters:
             raise RunError(
@@ -95,13 +95,13 @@ class Edits:
         return out
 
     def write(self, run_dir: Path) -> None:
-        """Write run_dir/edits.json, whole or not at all."""
+        """Write run_dir/edits.json atomically."""
         text = json.dumps({"format": FORMAT, "operations": self.operations}, indent=1, allow_nan=False) + "\n"
         write_atomically(Path(run_dir) / FILE, text.encode())
 
     @classmethod
     def read(cls, run_dir: Path, n_clusters: int | None = None) -> "Edits":
-        """The edits of a run; none where there is no file. n_clusters is taken from the record unless given."""
+        """The edits of a run; none if there is no file. n_clusters is read from the record unless given."""
         if n_clusters is None:
             n_clusters = RunRecord.read(Path(run_dir) / "record.json").n_clusters
         path = Path(run_dir) / FILE
@@ -115,7 +115,7 @@ class Edits:
             reason = str(error).rstrip(".")
             raise RunError(f"{path} is damaged: {reason}. Remove it to go back to the clusters of the model.") from None
 
-    def _do(self, operation: Any) -> None:
+    def _apply(self, operation: Any) -> None:
         kind = operation.get("op") if isinstance(operation, dict) else None
         if kind == "label" and isinstance(operation.get("names"), dict):
             self._label({_number(i): name for i, name in operation["names"].items()})
@@ -147,10 +147,10 @@ class Edits:
             self._check(cluster)
         if len(clusters) < 2 or len(set(clusters)) < len(clusters):
             raise RunError(f"Clusters {clusters} cannot be merged: two or more different ones are needed.")
-        found = [name for name in (self.names.pop(i, None) for i in clusters) if name]
+        names = [name for name in (self.names.pop(i, None) for i in clusters) if name]
         self.target = [clusters[0] if t in clusters else t for t in self.target]
-        if found:
-            self.names[clusters[0]] = found[0]
+        if names:
+            self.names[clusters[0]] = names[0]
 
     def _check(self, cluster: int) -> None:
         if not 0 <= cluster < self.n_clusters:
@@ -172,7 +172,7 @@ def merge(run: Path, clusters: Iterable[int]) -> Edits:
 
 
 def undo(run: Path) -> Edits:
-    """Take back the last label or merge."""
+    """Undo the last label or merge."""
     return _save(run, Edits.read(run).undo())
 
 
@@ -188,7 +188,7 @@ def _operations(raw: Any) -> list[Any]:
 
 
 def _number(value: Any) -> int:
-    """A cluster's number, from a number or from its digits."""
+    """The number of a cluster, from an integer or its digits."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
         return int(value)
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):

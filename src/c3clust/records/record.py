@@ -1,21 +1,21 @@
-"""RunRecord <-> one JSON file: everything a run was asked for, did, and found.
+"""RunRecord <-> record.json: the parameters, the training and the results of a run.
 
-The record is plain data: numbers, strings, lists and dicts. It holds no array of the size of the data set.
-Layout of the fields that other layers read:
+The record is plain data: numbers, strings, lists and dicts. It contains no array of the size of the dataset.
+Fields that other parts of the package read:
 
     data     {"place", "kind": "image" | "vector" | "text" | "table", "n", "shape", "fingerprint", "policy",
               "classes" (or null), "skipped": [[name, reason], ...]}
-    stages   one dict a training stage, in order:
+    stages   one dict per training stage, in order:
              {"name": "cc" | "c3" | ..., "epochs": int, "seconds": float,
-              "curves": {"loss": [float a epoch], "instance_loss": [...], "positives_per_view": [...],
+              "curves": {"loss": [one float per epoch], "instance_loss": [...], "positives_per_view": [...],
                          "cluster_sizes": [[int, M of them], ...], "assignment_entropy": [...],
                          "labels_changed": [...], "learning_rate": [...]}}
-             A curve that a stage does not have is absent; every curve of a stage has one entry an epoch.
-    encoder  of a run that started from one: {"name", "what", "weights", "licence", "labels": "yes" | "no" | "unknown",
-             "trained_on", "views", "features", "finetuned", "seconds", ...}; else null. Runs whose encoder was trained
-             with labels do not belong in one table with others.
-    scores   {"acc", "nmi", "ari"} of the final labels, where true labels are known; else null
-    notes    what the run wants its owner to know, one sentence each
+             A curve that a stage does not have is absent; every curve of a stage has one entry per epoch.
+    encoder  of a run on the features of an encoder: {"name", "what", "weights", "licence",
+             "labels": "yes" | "no" | "unknown", "trained_on", "views", "features", "finetuned", "seconds", ...}; else
+             null. Runs whose encoder was trained with labels do not belong in the same table as others.
+    scores   {"acc", "nmi", "ari"} of the final labels, if true labels are known; else null
+    notes    messages for the user, one sentence each
 """
 
 import json
@@ -35,7 +35,7 @@ FORMAT = 1
 
 
 def versions() -> dict[str, str]:
-    """The versions that decide a result."""
+    """The versions of Python and of the packages that affect results."""
     found = {"python": platform.python_version(), "platform": platform.platform()}
     for package in ("c3clust", "torch", "numpy", "scipy", "scikit-learn", "pillow"):
         try:
@@ -101,7 +101,7 @@ class RunRecord:
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    """Whether a value read from JSON has the type that the field declares; contents of dicts and lists are free."""
+    """Whether a value read from JSON has the type that the field declares; contents of dicts and lists are ignored."""
     if isinstance(hint, UnionType):
         return any(_fits(value, option) for option in get_args(hint))
     kind = get_origin(hint) or hint

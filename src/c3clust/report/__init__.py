@@ -1,13 +1,14 @@
-"""A finished run -> report.html; names and merges of its clusters; its images in one folder a cluster.
+"""A finished run -> report.html, and its images in one folder per cluster.
 
-view.py      what the page shows, kept in the run folder        sprites.py, layout.py: its pictures and its map
-traits.py    what sets its clusters apart, of texts and tables
-page.py      record + view + edits -> report.html               confusion.py, findings.py: what it says
-edits.py     rename, merge, undo
-export.py    one folder a cluster
+view.py      the data of the page, stored in the run folder       build.py: how they are made
+sprites.py   thumbnails          layout.py: the map          traits.py: words and columns that distinguish clusters
+payload.py   record + view + edits -> the page's content as JSON     confusion.py, findings.py: parts of it
+page.py      the content -> report.html
+export.py    one folder per cluster
 """
 
+from c3clust.report.build import build
 from c3clust.report.page import render, write
-from c3clust.report.view import View, build
+from c3clust.report.view import View
 
 __all__ = ["View", "build", "render", "write"]

@@ -1,7 +1,7 @@
-"""The images of a run into one folder a cluster, the doubtful ones into unsure/.
+"""Copy the images of a run into one folder per cluster, those below a confidence into unsure/.
 
-Originals are read, never moved or changed. The target must be new or empty and each file is created, so that nothing
-is ever overwritten. Names that come from file names, clusters or archives cannot lead out of the target.
+Originals are read, never moved or changed. The target must be new or empty and each file is created, so nothing is
+overwritten. Names that come from file names, clusters or archives cannot point outside of the target.
 """
 
 import csv
@@ -16,22 +16,26 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from c3clust import data
 from c3clust.errors import InputError
 from c3clust.records.assignments import Assignments
 from c3clust.records.edits import Edits
+from c3clust.records.record import RunRecord
 from c3clust.report.sprites import as_pictures
 
-__all__ = ["Exported", "export", "safe_name"]
+__all__ = ["Exported", "export", "export_run", "originals", "safe_name"]
 
 UNSURE = "unsure"
 INDEX = "index.csv"
-LONGEST = 120  # characters of a name
+LONGEST = 120  # bytes of a name
+ROWS = {"text": "texts", "table": "rows"}  # kinds of samples that have no image
+SUFFIX = r"\.(jpe?g|webp|bmp|gif|tiff?|ppm)$"
 _RESERVED = {"con", "prn", "aux", "nul", *(f"{port}{i}" for port in ("com", "lpt") for i in range(10))}
 
 
 @dataclass
 class Exported:
-    """What was written: files in each folder, and the names of originals that could not be read."""
+    """The number of files in each folder, and the names of originals that could not be read."""
 
     to: Path
     folders: dict[str, int] = field(default_factory=dict)
@@ -40,6 +44,33 @@ class Exported:
     @property
     def n(self) -> int:
         return sum(self.folders.values())
+
+
+def export_run(
+    run: Path, to: Path, source: str | None = None, *, min_confidence: float = 0.0, link: bool = False
+) -> Exported:
+    """`export` with the images of the run's source, or of `source` if they have moved."""
+    description = RunRecord.read(run / "record.json").data
+    if (kind := description.get("kind")) in ROWS:
+        raise InputError(f"{run} is of {ROWS[kind]}, not images: its clusters are in {run / 'assignments.csv'}.")
+    place = source or description.get("place", "")
+    names = Assignments.read(run).names
+    files = originals(place, names)
+    if files is not None:
+        return export(run, to, files=files, min_confidence=min_confidence, link=link)
+    samples = data.load(place)
+    if list(samples.names) != list(names):
+        raise InputError(f"{place!r} does not hold the images of this run: name the place with --source.")
+    return export(run, to, x=samples.x, min_confidence=min_confidence)
+
+
+def originals(place: str, names: Sequence[str]) -> list[Path] | None:
+    """The image files of a run whose source is a folder; None if it is not, or if they are not all inside it."""
+    folder = Path(place).resolve()
+    if not folder.is_dir():
+        return None
+    files = [(folder / name).resolve() for name in names]
+    return files if all(file.is_relative_to(folder) and file.is_file() for file in files) else None
 
 
 def export(
@@ -54,37 +85,37 @@ def export(
     """Copy (or link to) the images of a run, in the order of its assignments.csv, into folders of `to`.
 
     files: the original of each image, None where it is inside an archive or an array; those are written as PNG from
-    x: [n, C, H, W], which is read one at a time. `to`/index.csv tells which image went where.
+    x: [n, C, H, W], which is read one at a time. `to`/index.csv lists the file and the cluster of each image.
     """
-    found = Assignments.read(run_dir)
-    names, confidence = found.names, found.confidence
-    edited, called = Edits.read(run_dir).apply(found.clusters)
+    assignments = Assignments.read(run_dir)
+    names, confidence = assignments.names, assignments.confidence
+    clusters, cluster_names = Edits.read(run_dir).apply(assignments.clusters)
     files = _checked(files, x, len(names), min_confidence)
-    to = _fresh(to)
-    digits = len(str(max(called, default=0)))
-    folder = {
-        i: f"{i:0{digits}d}" + (f"-{safe_name(name)}" if name != f"cluster {i}" else "") for i, name in called.items()
+    to = _new_folder(to)
+    digits = len(str(max(cluster_names, default=0)))
+    folders = {
+        i: f"{i:0{digits}d}" + (f"-{safe_name(name)}" if name != f"cluster {i}" else "")
+        for i, name in cluster_names.items()
     }
-    done, taken = Exported(to), set[str]()
+    exported, taken = Exported(to), set[str]()
     with open(to / INDEX, "x", encoding="utf-8", errors="surrogateescape", newline="") as file:
         index = csv.writer(file)
         index.writerow(["name", "file", "cluster", "cluster_name", "confidence"])
         for i, name in enumerate(names):
-            doubtful = min_confidence > 0 and not confidence[i] >= min_confidence
-            where = UNSURE if doubtful else folder[int(edited[i])]
-            original = files[i]
-            target = to / where / _free(where, safe_name(_base(name, original)), taken)
+            unsure, cluster = min_confidence > 0 and not confidence[i] >= min_confidence, int(clusters[i])
+            folder = UNSURE if unsure else folders[cluster]
+            target = to / folder / _free(folder, safe_name(_base(name, files[i])), taken)
             target.parent.mkdir(exist_ok=True)
-            if not _put(original, x, i, target, link):
-                done.missing.append(name)
+            if not _write(files[i], x, i, target, link):
+                exported.missing.append(name)
                 continue
-            done.folders[where] = done.folders.get(where, 0) + 1
-            index.writerow([name, f"{where}/{target.name}", int(edited[i]), called[int(edited[i])], confidence[i]])
-    return done
+            exported.folders[folder] = exported.folders.get(folder, 0) + 1
+            index.writerow([name, f"{folder}/{target.name}", cluster, cluster_names[cluster], confidence[i]])
+    return exported
 
 
 def safe_name(name: str) -> str:
-    """A name that is one file name on every system, and stays readable.
+    """A readable name that is a valid file name on every system.
 
     >>> safe_name("../a<b>.png"), safe_name("CON.txt"), safe_name("...")
     ('.._a_b_.png', '_CON.txt', '_')
@@ -98,7 +129,7 @@ def safe_name(name: str) -> str:
 
 
 def _cut(text: str, most: int) -> str:
-    """The longest start of a text within so many bytes."""
+    """The longest prefix of a text that fits into this many bytes."""
     while len(text.encode("utf-8", "surrogateescape")) > most:
         text = text[:-1]
     return text
@@ -118,7 +149,7 @@ def _checked(files: Sequence[Path | None] | None, x: Any, n: int, min_confidence
     return files
 
 
-def _fresh(to: Path) -> Path:
+def _new_folder(to: Path) -> Path:
     to = Path(to)
     try:
         to.mkdir(parents=True, exist_ok=True)
@@ -133,15 +164,11 @@ def _base(name: str, original: Path | None) -> str:
     if original is not None:
         return Path(original).name
     base = PurePosixPath(name.replace("\\", "/")).name or "image"
-    return (
-        base
-        if base.lower().endswith(".png")
-        else re.sub(r"\.(jpe?g|webp|bmp|gif|tiff?|ppm)$", "", base, flags=re.I) + ".png"
-    )
+    return base if base.lower().endswith(".png") else re.sub(SUFFIX, "", base, flags=re.I) + ".png"
 
 
 def _free(folder: str, name: str, taken: set[str]) -> str:
-    """The name, or the name with a number if the folder has it, upper and lower case being the same."""
+    """The name, with a number appended if the folder contains it already; the case of letters is ignored."""
     stem, suffix = os.path.splitext(name)
     candidate, i = name, 1
     while f"{folder}/{candidate}".casefold() in taken:
@@ -151,8 +178,8 @@ def _free(folder: str, name: str, taken: set[str]) -> str:
     return candidate
 
 
-def _put(original: Path | None, x: Any, i: int, target: Path, link: bool) -> bool:
-    """Create target; False if the original cannot be read."""
+def _write(original: Path | None, x: Any, i: int, target: Path, link: bool) -> bool:
+    """Create the target; False if the original cannot be read."""
     if original is None:
         picture = as_pictures(x[np.array([i])])[0]
         with open(target, "xb") as out:
@@ -172,7 +199,7 @@ def _put(original: Path | None, x: Any, i: int, target: Path, link: bool) -> boo
 
 
 def _link(original: Path, target: Path) -> bool:
-    """A symbolic link; False where the system has none."""
+    """Create a symbolic link; False if the system does not support them."""
     try:
         target.symlink_to(original.resolve())
     except (OSError, NotImplementedError):

@@ -1,21 +1,19 @@
-"""z -> a map: two coordinates a sample, by t-SNE."""
+"""The map of z: two coordinates per sample, by t-SNE."""
 
 import warnings
 
 import numpy as np
-from sklearn.decomposition import PCA
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 __all__ = ["layout"]
 
-MIN_TSNE = 12  # below this many points t-SNE says nothing that PCA does not
+MIN_TSNE = 12  # points; PCA is as good below
 DIMENSIONS = 50
 PERPLEXITY = 30.0
-MANY = 1500  # points from which fewer steps do
+MANY = 1500  # points from which fewer steps are enough
 
 
 def layout(z: np.ndarray, seed: int = 0) -> tuple[np.ndarray, str]:
-    """[m, D] to coordinates [m, 2] in [-1, 1], and what made them. openTSNE if it is installed, else scikit-learn."""
+    """Coordinates [m, 2] in [-1, 1] of z [m, D], and the method: openTSNE if installed, else scikit-learn."""
     z = np.asarray(z, dtype=np.float64)
     z = z - z.mean(axis=0, keepdims=True)
     scale = np.abs(z).max(initial=0.0)
@@ -24,11 +22,13 @@ def layout(z: np.ndarray, seed: int = 0) -> tuple[np.ndarray, str]:
     flat = _pca(z / scale, seed)
     if len(z) < MIN_TSNE or flat.shape[1] < 2:
         return _fit_square(flat[:, :2]), "PCA"
-    points, how = _tsne(flat, seed)
-    return _fit_square(points), how
+    points, method = _tsne(flat, seed)
+    return _fit_square(points), method
 
 
 def _pca(z: np.ndarray, seed: int) -> np.ndarray:
+    from sklearn.decomposition import PCA
+
     width = min(DIMENSIONS, *z.shape)
     return PCA(width, random_state=seed, svd_solver="randomized" if min(z.shape) > 500 else "full").fit_transform(z)
 
@@ -40,11 +40,12 @@ def _tsne(z: np.ndarray, seed: int) -> tuple[np.ndarray, str]:
         import openTSNE
     except ImportError:
         from sklearn.manifold import TSNE
+        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
         steps = 500 if len(z) > MANY else 750
         tsne = TSNE(perplexity=perplexity, init=start.astype(np.float32), random_state=seed, max_iter=steps)
-        # One thread: its threads wait in busy loops, which on a machine with other work costs ten times the time.
-        with threadpool_limits(1), warnings.catch_warnings():  # duplicate points are no fault of the caller
+        # One thread: its threads wait in busy loops, which is far slower on a machine that does other work too.
+        with threadpool_limits(1), warnings.catch_warnings():  # about duplicate points
             warnings.simplefilter("ignore")
             return tsne.fit_transform(z.astype(np.float32)), "t-SNE (scikit-learn)"
     tsne = openTSNE.TSNE(perplexity=perplexity, initialization=start, random_state=seed)
@@ -52,7 +53,7 @@ def _tsne(z: np.ndarray, seed: int) -> tuple[np.ndarray, str]:
 
 
 def _fit_square(points: np.ndarray) -> np.ndarray:
-    """Centre, and scale both axes alike into [-1, 1]."""
+    """Centre, and scale both axes equally into [-1, 1]."""
     points = np.nan_to_num(np.asarray(points, dtype=np.float64))
     points = np.pad(points, [(0, 0), (0, 2 - points.shape[1])])
     points = points - (points.max(axis=0) + points.min(axis=0)) / 2
@@ -60,7 +61,7 @@ def _fit_square(points: np.ndarray) -> np.ndarray:
 
 
 def _spiral(n: int) -> np.ndarray:
-    """Places for points that are all the same."""
+    """Distinct positions for points that are all the same."""
     i = np.arange(n)
     radius, angle = np.sqrt((i + 0.5) / max(n, 1)), i * np.pi * (3 - np.sqrt(5))
     return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1).astype(np.float32)

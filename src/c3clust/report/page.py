@@ -1,44 +1,40 @@
 """record + view + edits -> report.html: one file that needs no network.
 
-Data goes into the page as JSON in which no character can end the script element, and the page's code puts it in place
-as text only. The page's own style and code are named by their hashes in its content security policy: nothing else runs.
+The content is embedded as JSON that cannot end the script element, and the page's code inserts it as text only. The
+content security policy names the page's own style and code by their hashes, so nothing else is executed.
 """
 
 import base64
 import hashlib
 import json
-import math
-import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from jinja2 import Environment
 from markupsafe import Markup
 
 from c3clust.files import write_atomically
 from c3clust.records.edits import Edits
 from c3clust.records.record import RunRecord
-from c3clust.report import confusion
-from c3clust.report.findings import Facts, balanced, findings
+from c3clust.report.payload import payload
 from c3clust.report.view import View
 
-__all__ = ["payload", "render", "write"]
+__all__ = ["render", "write"]
 
 FILE = "report.html"
-MAX_EPOCHS = 400  # drawn of a curve; more would not be seen
+SCRIPTS = ("base", "thumbs", "dialogs", "summary", "map", "curves", "truth", "theme")
 
 
 def render(run_dir: Path) -> Path:
-    """Write run_dir/report.html from what the run folder holds: record.json, view.npz, edits.json."""
+    """Write run_dir/report.html from record.json, view.npz and edits.json of the run folder."""
     run_dir = Path(run_dir)
     return write(run_dir, RunRecord.read(run_dir / "record.json"), View.read(run_dir))
 
 
 def write(run_dir: Path, record: RunRecord, view: View, edits: Edits | None = None) -> Path:
-    """Write run_dir/report.html, whole or not at all. The edits are those of the run folder unless given."""
+    """Write run_dir/report.html atomically. The edits are those of the run folder unless given."""
     run_dir = Path(run_dir)
     edits = edits or Edits.read(run_dir, len(view.sizes))
     text = page(payload(record, view, edits, str(run_dir)), view.sheets)
@@ -46,212 +42,26 @@ def write(run_dir: Path, record: RunRecord, view: View, edits: Edits | None = No
     return run_dir / FILE
 
 
-def page(data: Mapping[str, Any], sheets: list[bytes]) -> str:
-    """The whole page as text."""
+def page(content: Mapping[str, Any], sheets: Sequence[bytes]) -> str:
+    """The HTML of the page."""
     templates = files("c3clust.report") / "templates"
-    style, code = ((templates / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
-    template = Environment(autoescape=True).from_string((templates / "page.html.j2").read_text(encoding="utf-8"))
+    style, html = ((templates / name).read_text(encoding="utf-8") for name in ("page.css", "page.html.j2"))
+    scripts = [(templates / "scripts" / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS]
+    code = '"use strict";\n(() => {\n' + "\n".join(scripts) + "})();\n"
+    template = Environment(autoescape=True).from_string(html)
     return template.render(
-        title=data["title"],
+        title=content["title"],
         style=Markup(style),
         code=Markup(code),
         style_hash=_hash(style),
         code_hash=_hash(code),
-        data=_json(data),
+        data=_json(content),
         sheets=_json([_data_url(sheet) for sheet in sheets]),
     )
 
 
-def payload(record: RunRecord, view: View, edits: Edits, run: str = "RUN") -> dict[str, Any]:
-    """All that the page shows, as plain data."""
-    view = view.merged(np.asarray(edits.target))
-    live, similarity = edits.live, view.similarity()
-    noun = view.noun
-    mean = float(view.certain.sum() / view.n)
-    names = {i: edits.name(i) for i in live}
-    facts = Facts(
-        record,
-        sizes={i: int(view.sizes[i]) for i in live},
-        confidence=_number(mean),
-        names=names,
-        alike=_alike(similarity) if view.unit else (),
-        run=shlex.quote(run),
-        noun=noun,
-    )
-    place = str(record.data.get("place") or "")
-    return {
-        "title": f"{view.n:,} {noun}s in {len(live)} clusters",
-        "noun": noun,
-        "n": view.n,
-        "shown": len(view.index),
-        "place": place,
-        "method": record.method + (f" on features of {record.encoder.get('name')}" if record.encoder else ""),
-        "device": record.device,
-        "created": record.created,
-        "seconds": _number(record.seconds),
-        "confidence": _number(mean),
-        "scores": _scores(record, view, edits),
-        "edits": len(edits.operations),
-        "findings": [vars(finding) for finding in findings(facts)],
-        "clusters": [_cluster(i, view, edits, similarity) for i in live],
-        "classes": view.classes,
-        "items": _items(view),
-        "thumbs": _thumbs(view),
-        "traits": view.traits and view.traits.kind,
-        "map": _map(view),
-        "stages": [_stage(stage, edits, record) for stage in record.stages],
-        "confusion": _confusion(view, live),
-        "made": _made(record, run),
-    }
-
-
-def _cluster(i: int, view: View, edits: Edits, similarity: np.ndarray) -> dict[str, Any]:
-    size = int(view.sizes[i])
-    near = int(similarity[i].argmax()) if size and np.isfinite(similarity[i]).any() else None
-    counts = view.confusion[i]
-    top = int(counts.argmax()) if counts.sum() else None
-    return {
-        "id": i,
-        "name": edits.name(i),
-        "named": i in edits.names,
-        "merged": [j for j, target in enumerate(edits.target) if target == i and j != i],
-        "size": size,
-        "confidence": _number(view.certain[i] / size) if size else None,
-        "near": near,
-        "similarity": None if near is None or not view.unit else _number(similarity[i, near]),
-        "top": None if top is None else [view.classes[top], _number(counts[top] / counts.sum())],
-        "traits": [_trait(trait) for trait in view.traits.top(i)] if view.traits and size else [],
-    }
-
-
-def _trait(trait: dict[str, Any]) -> dict[str, Any]:
-    return {key: _number(value) if isinstance(value, float) else value for key, value in trait.items()}
-
-
-def _items(view: View) -> dict[str, Any]:
-    return {
-        "name": view.names,
-        "cluster": view.labels.tolist(),
-        "confidence": [_number(value) for value in view.confidence],
-        "class": view.y.tolist() if view.classes else None,
-        "typical": [_number(value) for value in view.closeness()],
-        "text": view.texts,
-    }
-
-
-def _thumbs(view: View) -> dict[str, Any] | None:
-    if view.thumbs is None:
-        return None
-    how = view.thumbs
-    return {
-        "width": how.width,
-        "height": how.height,
-        "cell": how.cell,
-        "columns": how.columns,
-        "rows": how.rows,
-        "pixelated": max(how.width, how.height) <= 40,
-    }
-
-
-def _map(view: View) -> dict[str, Any]:
-    x, y = ([round(float(v), 4) for v in column] for column in view.xy.reshape(-1, 2).T)
-    return {"row": view.map_rows.tolist(), "x": x, "y": y, "how": view.layout}
-
-
-def _alike(similarity: np.ndarray) -> tuple[tuple[int, int, float], ...]:
-    a, b = np.nonzero(np.triu(np.isfinite(similarity), 1))
-    return tuple((int(i), int(j), float(similarity[i, j])) for i, j in zip(a, b, strict=True))
-
-
-def _scores(record: RunRecord, view: View, edits: Edits) -> dict[str, float | None] | None:
-    """Of the record, or counted again where clusters were merged."""
-    merged = edits.target != list(range(edits.n_clusters))
-    found = confusion.scores(view.confusion) if merged and view.classes else record.scores
-    return _plain_scores(found)
-
-
-def _plain_scores(found: Any) -> dict[str, float | None] | None:
-    return {str(name): _number(value) for name, value in found.items()} if isinstance(found, dict) and found else None
-
-
-def _confusion(view: View, live: list[int]) -> dict[str, Any] | None:
-    """True classes by clusters, each matched cluster below its class; clusters without a class come last."""
-    if not view.classes or not view.confusion.sum():
-        return None
-    counts = view.confusion[live].T  # [K, live]
-    matched = confusion.match(counts.T)
-    left = [j for j in range(len(live)) if j not in matched.values() and counts[:, j].sum()]
-    rows = [k for k in range(len(view.classes)) if counts[k].sum()]
-    order = [matched[k] for k in rows if k in matched] + left
-    found = {k: int(counts[k, matched[k]]) if k in matched else 0 for k in rows}
-    return {
-        "classes": [view.classes[k] for k in rows],
-        "matched": [live[matched[k]] if k in matched else None for k in rows],
-        "clusters": [live[j] for j in order],
-        "counts": [[int(counts[k, j]) for j in order] for k in rows],
-        "accuracy": [_number(found[k] / counts[k].sum()) for k in rows],
-        "totals": [int(counts[k].sum()) for k in rows],
-    }
-
-
-def _stage(stage: Mapping[str, Any], edits: Edits, record: RunRecord) -> dict[str, Any]:
-    curves = stage.get("curves") if isinstance(stage.get("curves"), dict) else {}
-    drawn: dict[str, Any] = {}
-    for name, values in (curves or {}).items():
-        if not isinstance(values, list) or not values:
-            continue
-        at = np.unique(np.linspace(0, len(values) - 1, min(len(values), MAX_EPOCHS)).astype(int))
-        found = [_sizes(values[i], edits) if name == "cluster_sizes" else _number(values[i]) for i in at]
-        if any(value is not None for value in found):
-            drawn[str(name)] = {"epoch": (at + 1).tolist(), "value": found}
-    return {
-        "name": str(stage.get("name", "?")),
-        "epochs": _number(stage.get("epochs")),
-        "seconds": _number(stage.get("seconds")),
-        "balanced": _number(balanced(record, stage)),
-        "scores": _plain_scores(stage.get("scores")),
-        "curves": drawn,
-    }
-
-
-def _sizes(row: Any, edits: Edits) -> list[int] | None:
-    """Cluster sizes of an epoch as those of the clusters in use."""
-    if not isinstance(row, list) or len(row) != edits.n_clusters or not all(isinstance(v, int) for v in row):
-        return None
-    totals = dict.fromkeys(edits.live, 0)
-    for target, size in zip(edits.target, row, strict=True):
-        totals[target] += size
-    return list(totals.values())
-
-
-def _made(record: RunRecord, run: str) -> dict[str, Any]:
-    skipped = [entry for entry in record.data.get("skipped") or [] if isinstance(entry, (list, tuple)) and entry]
-    data = {key: value for key, value in record.data.items() if key not in ("skipped", "classes")}
-    data |= {f"encoder: {key}": value for key, value in (record.encoder or {}).items()}
-    return {
-        "command": record.command,
-        "run": run,
-        "params": [[str(key), _text(value)] for key, value in {**record.params, "seed": record.seed}.items()],
-        "data": [[str(key), _text(value)] for key, value in data.items()],
-        "versions": [[str(key), _text(value)] for key, value in record.versions.items()],
-        "skipped": [[str(part) for part in entry[:2]] for entry in skipped[:200]],
-        "n_skipped": len(skipped),
-    }
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else "not set" if value is None else json.dumps(value, default=str)
-
-
-def _number(value: Any) -> float | None:
-    """A number in four significant digits or more; None for all that is not one."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not math.isfinite(value):
-        return None
-    return int(value) if float(value).is_integer() else float(f"{float(value):.5g}")
-
-
 def _json(value: Any) -> Markup:
-    """JSON in plain ASCII that cannot end a script element or open a comment."""
+    """JSON in ASCII that cannot end a script element or open a comment."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False)
     return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
 

@@ -1,7 +1,7 @@
-"""Pictures in, sprite sheets out: many thumbnails in a few image files.
+"""Sprite sheets: many thumbnails in a few image files.
 
-Pictures of at most 32 px are kept as they are and, where the budget allows, without loss; larger ones are scaled down.
-One budget in bytes bounds all sheets together: `plan` finds the best size and quality that fits, from a trial.
+Pictures of at most 32 px keep their size and, if the budget allows, are stored without loss; larger ones are scaled
+down. One budget in bytes bounds all sheets together: `plan` finds the best size and quality that fit, from a trial.
 """
 
 import io
@@ -16,11 +16,11 @@ from c3clust.errors import InputError
 
 __all__ = ["Plan", "as_pictures", "pack", "plan"]
 
-SMALL = 32  # px: up to here a picture is its own thumbnail
+SMALL = 32  # px: pictures up to this size are not scaled
 SHEET = 1024  # px: the longest side of a sheet
-BLOCK = 16  # px: lossy coders work in blocks, a cell on their grid does not bleed into its neighbour
+BLOCK = 16  # px: lossy coders work in blocks; cells on this grid do not bleed into each other
 CHUNK = 256  # pictures in memory at once
-MARGIN = 1.15  # a trial may cost less than the rest
+MARGIN = 1.15  # the trial may compress better than the rest
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def as_pictures(x: Any) -> np.ndarray:
 
 
 def plan(x: Any, index: np.ndarray, budget: int) -> tuple[Plan, int]:
-    """The finest plan whose sheets fit the budget, and how many of `index` fit (all but in the coarsest)."""
+    """The finest plan whose sheets fit the budget, and how many of `index` fit (all, except in the coarsest plan)."""
     height, width = x.shape[2:]
     trial = as_pictures(x[index[np.linspace(0, len(index) - 1, min(len(index), 64)).astype(int)]])
     fits = 0
@@ -91,7 +91,7 @@ def _options(width: int, height: int) -> list[Plan]:
 
 
 def pack(x: Any, index: np.ndarray, how: Plan) -> list[bytes]:
-    """The sheets that hold x[index] in that order, row by row. Reads x in chunks."""
+    """The sheets of x[index] in that order, row by row. x is read in chunks."""
     chunks = (as_pictures(x[index[i : i + CHUNK]]) for i in range(0, len(index), CHUNK))
     return list(_sheets(how, chunks))
 

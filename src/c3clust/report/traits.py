@@ -1,13 +1,14 @@
-"""What sets each cluster apart: the words of its texts, or the columns of its rows.
+"""Traits: the words of its texts, or the columns of its rows, that distinguish a cluster from the others.
 
-Kept as sums over clusters, so that a merge of clusters is an addition of rows. M clusters, J traits.
+They are stored as sums per cluster, so that merging clusters adds rows. M clusters, J traits.
 
-Words are ranked by c-TF-IDF: a word counts for more in a cluster the oftener it is there, and the rarer it is overall.
-Grootendorst, BERTopic, 2022, https://arxiv.org/abs/2203.05794, section 3.3; the root of its count is taken, so that the
-most frequent words of a language do not lead, and only words that are oftener here than elsewhere are shown.
+Words are ranked by c-TF-IDF: a word has a larger weight in a cluster the more frequent it is there, and the rarer it is
+overall (Grootendorst, BERTopic, 2022, https://arxiv.org/abs/2203.05794, section 3.3). The square root of its frequency
+is used, so that the most frequent words of a language do not come first, and only words that are more frequent in the
+cluster than overall are shown.
 
-Columns are ranked by the difference of the cluster's mean from that of all rows, in standard deviations of all rows; a
-category is a number there, 1 where a row is of it and 0 where not, so that its mean is a share.
+Columns are ranked by the difference between the mean of the cluster and of all rows, in standard deviations of all
+rows. A category counts as a number, 1 for the rows that have it and 0 for the others, so its mean is a share.
 """
 
 from collections.abc import Sequence
@@ -15,14 +16,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix
-from sklearn.feature_extraction.text import CountVectorizer
 
-__all__ = ["Traits", "of_columns", "of_texts", "row_texts"]
+__all__ = ["Traits", "row_texts", "traits_of_columns", "traits_of_texts"]
 
-MOST_TEXTS = 50_000  # whose words are counted
+MAX_TEXTS = 50_000  # whose words are counted
 CANDIDATES = 40  # words kept for each cluster
-OFTENER = 1.5  # times as often as overall
+FREQUENT = 1.5  # times as frequent as overall
 APART = 0.2  # standard deviations
 LEVELS = 50  # categories of a column
 
@@ -31,9 +30,9 @@ LEVELS = 50  # categories of a column
 class Traits:
     """kind: "words" or "columns".
 
-    sums, counts: [M, J] of words: how often each is in a cluster, and how many words there are in all; of columns: the
-    sum of the values that are there, and how many are. spread: [J] standard deviation of all rows. share: [J] whether
-    a trait is a category.
+    sums, counts: [M, J]. Of words: the frequency of each in a cluster, and the number of all its words; of columns: the
+    sum of the known values, and their number. spread: [J] standard deviation over all rows. share: [J] whether a trait
+    is a category.
     """
 
     kind: str
@@ -51,7 +50,7 @@ class Traits:
         return replace(self, sums=sums, counts=counts)
 
     def top(self, cluster: int, most: int = 10) -> list[dict[str, Any]]:
-        """The traits that set a cluster apart, the strongest first: name, its mean here and in all, and its weight."""
+        """The strongest traits of a cluster: name, mean in the cluster ("here") and in all, and weight."""
         here, overall, weight = self._weights()
         order = [j for j in np.argsort(-np.abs(weight[cluster]), kind="stable") if weight[cluster, j] != 0][:most]
         return [
@@ -66,33 +65,36 @@ class Traits:
         ]
 
     def _weights(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Mean of each trait in each cluster [M, J], in all [J], and how much it sets the cluster apart [M, J]."""
+        """Mean of each trait in each cluster [M, J] and in all [J], and its weight [M, J]."""
         here = self.sums / np.maximum(self.counts, 1)
         overall = self.sums.sum(axis=0) / np.maximum(self.counts.sum(axis=0), 1)
         if self.kind == "words":
             weight = c_tf_idf(self.sums, self.counts)
-            return here, overall, np.where(here > OFTENER * overall, weight, 0)
+            return here, overall, np.where(here > FREQUENT * overall, weight, 0)
         apart = np.where(self.counts > 0, (here - overall) / self.spread, 0)
         return here, overall, np.where((np.abs(apart) >= APART) & ((apart > 0) | ~self.share), apart, 0)
 
 
 def c_tf_idf(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """sqrt(tf) log(1 + A / f): tf a word's share of a cluster, f how often it is in all, A words a cluster. [M, J]"""
+    """sqrt(tf) log(1 + A / f): tf share of a word in a cluster, f its frequency in all, A words per cluster. [M, J]"""
     clusters = max(int((counts.max(axis=1) > 0).sum()), 1)
     a = counts.sum(axis=0) / clusters
     return np.sqrt(sums / np.maximum(counts, 1)) * np.log1p(a / np.maximum(sums.sum(axis=0), 1))
 
 
-def of_texts(texts: Sequence[str], labels: np.ndarray, n_clusters: int, seed: int = 0) -> Traits | None:
-    """Counts of the words that may set a cluster apart; None if there are none. A word is two letters or more."""
-    chosen = np.random.default_rng(seed).permutation(len(texts))[:MOST_TEXTS]
+def traits_of_texts(texts: Sequence[str], labels: np.ndarray, n_clusters: int, seed: int = 0) -> Traits | None:
+    """Counts of the words that may distinguish clusters; None if there are none. A word has two letters or more."""
+    from scipy.sparse import csr_matrix
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    chosen = np.random.default_rng(seed).permutation(len(texts))[:MAX_TEXTS]
     counter = CountVectorizer(token_pattern=r"(?u)\b[^\W\d_]{2,}\b", min_df=2 if len(chosen) >= 50 else 1)
     try:
-        found = counter.fit_transform(texts[i] for i in chosen)
-    except ValueError:  # no word is left
+        frequencies = counter.fit_transform(texts[i] for i in chosen)
+    except ValueError:  # there are no words
         return None
     member = csr_matrix((np.ones(len(chosen)), (labels[chosen], np.arange(len(chosen)))), (n_clusters, len(chosen)))
-    sums = np.asarray((member @ found).todense(), dtype=np.float64)
+    sums = np.asarray((member @ frequencies).todense(), dtype=np.float64)
     counts = np.repeat(sums.sum(axis=1, keepdims=True), sums.shape[1], axis=1)
     none = np.zeros(sums.shape[1])
     names = [str(name) for name in counter.get_feature_names_out()]
@@ -104,10 +106,10 @@ def of_texts(texts: Sequence[str], labels: np.ndarray, n_clusters: int, seed: in
     )
 
 
-def of_columns(
+def traits_of_columns(
     x: np.ndarray, columns: Sequence[tuple[str, Sequence[str] | None]], labels: np.ndarray, n_clusters: int
 ) -> Traits | None:
-    """Sums of the columns of a table; None if no column tells rows apart. x: [n, C], codes where there are levels."""
+    """Sums of the columns of a table; None if all are constant. x: [n, C], with codes for columns that have levels."""
     names: list[str] = []
     values: list[np.ndarray] = []
     share: list[bool] = []
@@ -139,17 +141,17 @@ def of_columns(
 
 
 def row_texts(x: np.ndarray, columns: Sequence[tuple[str, Sequence[str] | None]], longest: int) -> list[str]:
-    """Each row as words: its columns and their values, as many as there is room for.
+    """Each row as text: its columns and their values, as many as fit.
 
     >>> row_texts(np.array([[1.5, 0.0], [np.nan, 1.0]]), [("age", None), ("job", ["cook", "smith"])], 80)
     ['age 1.5, job cook', 'job smith']
     """
     rows = []
     for row in x:
-        told = [
+        cells = [
             f"{name} {levels[int(value)] if levels else f'{value:.6g}'}"
             for value, (name, levels) in zip(row, columns, strict=True)
             if not np.isnan(value)
         ]
-        rows.append(", ".join(told)[:longest])
+        rows.append(", ".join(cells)[:longest])
     return rows

@@ -17,7 +17,6 @@ record.json is written when all files above it are complete: a folder without it
 comes last, so that a run is never lost with it.
 """
 
-import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -37,7 +36,7 @@ from c3clust.runs.config import RunConfig
 from c3clust.runs.lock import locked
 from c3clust.training.checkpoint import Checkpoints
 
-__all__ = ["Run", "originals", "write_report"]
+__all__ = ["Run", "write_report"]
 
 FEATURES = "c3clust-features"  # beside the run folders: features of encoders, which runs on the same data share
 
@@ -212,15 +211,6 @@ def write_report(folder: Path, estimator: Any, dataset: Dataset, record: RunReco
     return report.write(folder, record, view)
 
 
-def originals(place: str, names: Sequence[str]) -> list[Path] | None:
-    """The image files of a run whose source is a folder; None where it is not, or where they are not all inside it."""
-    folder = Path(place).resolve()
-    if not folder.is_dir():
-        return None
-    files = [(folder / name).resolve() for name in names]
-    return files if all(file.is_relative_to(folder) and file.is_file() for file in files) else None
-
-
 def _is_partial(path: Path) -> bool:
     return path.name.startswith(".") and path.name.endswith(".partial")
 
@@ -232,7 +222,7 @@ def _monitor_notes(stages: Sequence[dict[str, Any]]) -> list[str]:
 def _describe(dataset: Dataset, fingerprint: str) -> dict[str, Any]:
     path = Path(dataset.place)
     return {
-        "place": dataset.place if _is_named(dataset.place) or not path.exists() else str(path.resolve()),
+        "place": dataset.place if data.is_name(dataset.place) or not path.exists() else str(path.resolve()),
         "kind": dataset.kind,
         "n": len(dataset),
         "shape": [int(k) for k in np.shape(dataset.x)[1:]],
@@ -241,8 +231,3 @@ def _describe(dataset: Dataset, fingerprint: str) -> dict[str, Any]:
         "skipped": [[str(name), str(reason)] for name, reason in dataset.skipped],
         "fingerprint": fingerprint,
     }
-
-
-def _is_named(place: str) -> bool:
-    """Whether `place` is the name of a dataset, such as "mnist", or of a subset of one, such as "mnist-10k"."""
-    return re.sub(r"-[1-9][0-9]*k$", "", place) in data.names()

@@ -52,7 +52,7 @@ def test_names_can_be_swapped_in_one_step():
 
 
 @pytest.mark.parametrize(
-    ("act", "told"),
+    ("act", "message"),
     [
         (lambda e: e.label({10: "x"}), "no cluster 10.*0 to 9"),
         (lambda e: e.label({-1: "x"}), "not the number"),
@@ -72,8 +72,8 @@ def test_names_can_be_swapped_in_one_step():
         (lambda e: e.apply_proba(np.ones((2, 3))), "do not fit"),
     ],
 )
-def test_a_wrong_edit_is_told_in_one_sentence(act, told):
-    with pytest.raises(RunError, match=told):
+def test_a_wrong_edit_is_told_in_one_sentence(act, message):
+    with pytest.raises(RunError, match=message):
         act(Edits(10))
 
 

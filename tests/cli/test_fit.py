@@ -1,4 +1,4 @@
-"""The command line as a user meets it, on real files."""
+"""fit and resume, on real files."""
 
 import csv
 import json
@@ -12,40 +12,10 @@ import time
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from c3clust import load
 
 QUICK = ("--set", "cc_epochs=1", "--set", "epochs=1")
-
-
-@pytest.fixture(scope="module")
-def photos(tmp_path_factory):
-    """24 small pictures in two class folders: dark and light."""
-    folder = tmp_path_factory.mktemp("photos")
-    rng = np.random.default_rng(0)
-    for i in range(24):
-        pixels = rng.integers(0, 90, (16, 16, 3)) + (150 if i % 2 else 0)
-        path = folder / ("light" if i % 2 else "dark") / f"{i}.png"
-        path.parent.mkdir(exist_ok=True)
-        Image.fromarray(pixels.astype(np.uint8)).save(path)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def run(photos, tmp_path_factory, c3clust_process):
-    """A finished run on the photos, by a real process."""
-    out = tmp_path_factory.mktemp("runs") / "run"
-    done = c3clust_process("fit", photos, "-k", "2", "-o", out, "--labels", "folders", *QUICK)
-    assert done.returncode == 0, done.stderr
-    return out
-
-
-def test_a_real_process_fails_with_one_sentence(c3clust_process, tmp_path):
-    done = c3clust_process("fit", tmp_path / "nowhere", "-k", 2, "-o", tmp_path / "r")
-    assert done.returncode == 2
-    assert done.stderr.startswith("c3clust: ")
-    assert len(done.stderr.splitlines()) == 1
 
 
 def rows(path):
@@ -69,48 +39,6 @@ def test_a_run_folder_is_whole(run):
     assert len(found) == 24
     assert set(found[0]) == {"name", "cluster", "confidence"}
     assert (run / "report.html").stat().st_size > 10_000
-
-
-def test_predict_agrees_with_the_run(c3clust, run, photos, tmp_path):
-    done = c3clust("predict", run, photos, "-o", tmp_path / "out.csv")
-    assert done.returncode == 0, done.stderr
-    here = [(r["name"], r["cluster"]) for r in rows(tmp_path / "out.csv")]
-    assert here == [(r["name"], r["cluster"]) for r in rows(run / "assignments.csv")]
-    assert c3clust("predict", run, photos).stdout.replace("\r\n", "\n") == (tmp_path / "out.csv").read_text()
-
-
-def test_predict_takes_one_new_picture_of_another_size(c3clust, run, tmp_path):
-    (tmp_path / "new").mkdir()
-    Image.new("RGB", (50, 30), "white").save(tmp_path / "new" / "x.jpg")
-    assert c3clust("predict", run, tmp_path / "new").stdout.startswith("name,cluster,confidence")
-
-
-def test_evaluate_from_the_run_and_from_a_file(c3clust, run, tmp_path):
-    own = json.loads(c3clust("evaluate", run, "--json").stdout)
-    assert own == pytest.approx(json.loads((run / "record.json").read_text())["scores"])
-    labels = tmp_path / "labels.csv"
-    labels.write_text("label,name\n" + "".join(f"{r['cluster']},{r['name']}\n" for r in rows(run / "assignments.csv")))
-    assert json.loads(c3clust("evaluate", run, "--labels", labels, "--json").stdout)["acc"] == 1.0
-    assert "ACC" in c3clust("evaluate", run).stdout
-
-
-def test_names_and_merges_are_honoured_and_undone(c3clust, run, photos, tmp_path):
-    assert "1: day" in c3clust("label", run, "1=day").stdout
-    assert c3clust("merge", run, 1, 0).returncode == 0
-    assert {r["cluster"] for r in csv.DictReader(c3clust("predict", run, photos).stdout.splitlines())} == {"1"}
-    assert json.loads(c3clust("evaluate", run, "--json").stdout)["acc"] == 0.5
-    assert c3clust("undo", run).returncode == 0
-    exported = c3clust("export", run, "--to", tmp_path / "sorted")
-    assert exported.returncode == 0, exported.stderr
-    assert sum(1 for _ in (tmp_path / "sorted").rglob("*.png")) == 24
-    assert c3clust("undo", run).returncode == 0
-    assert c3clust("report", run).returncode == 0
-
-
-def test_list(c3clust):
-    assert "c3" in c3clust("list", "methods").stdout
-    assert "c3-cifar10" in c3clust("list", "recipes").stdout
-    assert "digits" in c3clust("list", "data").stdout
 
 
 def test_json_is_all_that_is_printed(c3clust, photos, tmp_path):
@@ -183,50 +111,6 @@ def test_an_unwritable_folder_is_refused(c3clust, photos, tmp_path):
     if os.geteuid() != 0:  # root may write anywhere
         tmp_path.chmod(stat.S_IRUSR | stat.S_IXUSR)
         assert "cannot be written" in c3clust("fit", photos, "-k", 2, "-o", tmp_path / "run").stderr
-
-
-@pytest.mark.parametrize("damage", ["truncate", "swap", "json", "missing", "params"])
-def test_a_damaged_model_is_refused(c3clust, run, photos, tmp_path, damage):
-    copy = tmp_path / "run"
-    copy.mkdir()
-    for name in ("model.json", "model.safetensors", "record.json"):
-        (copy / name).write_bytes((run / name).read_bytes())
-    weights, meta = copy / "model.safetensors", copy / "model.json"
-    if damage == "truncate":
-        weights.write_bytes(weights.read_bytes()[:-100])
-    elif damage == "swap":
-        weights.write_bytes(b"\x80\x04K\x01.")
-    elif damage == "json":
-        meta.write_text("{}")
-    elif damage == "missing":
-        weights.unlink()
-    else:
-        changed = json.loads(meta.read_text())
-        changed["params"]["n_clusters"] = 10**9
-        meta.write_text(json.dumps(changed))
-    done = c3clust("predict", copy, photos)
-    assert done.returncode == 2
-    assert len(done.stderr.strip().splitlines()) == 1
-    assert "Traceback" not in done.stderr
-
-
-def test_help_and_version(c3clust):
-    assert c3clust("--version").stdout.startswith("c3clust 0.")
-    for command in (
-        "fit",
-        "resume",
-        "predict",
-        "evaluate",
-        "list",
-        "report",
-        "export",
-        "label",
-        "merge",
-        "undo",
-        "bench",
-        "paper",
-    ):
-        assert "Example" in c3clust(command, "--help").stdout
 
 
 def test_reading_options_reach_the_data_and_unreadable_files_are_listed(c3clust, photos, tmp_path):

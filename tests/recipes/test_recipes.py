@@ -6,6 +6,7 @@ from importlib.resources import files
 import pytest
 
 from c3clust import data
+from c3clust.recipes import AS_PUBLISHED
 
 RECIPES = {
     file.name.removesuffix(".toml"): tomllib.loads(file.read_text())
@@ -51,6 +52,19 @@ def expected(name: str) -> dict:
         "cc_warmup": 0,
     }
     return {"method": "c3", "data": place, "n_clusters": n_clusters, "params": params}
+
+
+def test_the_papers_method_has_one_definition():
+    """The recipes of the paper contain it, but for the guard, which they leave on."""
+    assert AS_PUBLISHED == {
+        "cc_warmup": 0, "cc_schedule": "constant", "cc_lr": 3e-4, "cc_epochs": 1000, "cc_batch_size": 256,
+        "schedule": "constant", "lr": 1e-5, "epochs": 20, "batch_size": 128, "zeta": 0.6, "gamma": 0.1,
+        "head": "frozen", "settle": 0, "readout": "head", "guard": False,
+    }  # fmt: skip
+    for name in PAPER:
+        params = RECIPES[name]["params"]
+        differing = {key for key, value in AS_PUBLISHED.items() if params.get(key) != value}
+        assert differing == {"guard"} | ({"zeta"} if name == "c3-tiny-imagenet" else set())
 
 
 def test_all_recipes_are_known():

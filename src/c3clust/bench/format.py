@@ -1,0 +1,180 @@
+"""Rows -> tables as Markdown, LaTeX and CSV. A run that went wrong is listed below its table with the reason."""
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+
+from c3clust.bench.job import Result
+from c3clust.bench.statistics import METRICS, Row, Scores, best, compare, mean_and_std, rows, title
+from c3clust.files import write_atomically
+
+__all__ = ["csv_text", "latex", "markdown", "write"]
+
+CLOCKS = ("seconds", "processor_seconds")
+SIGNS = {"&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "±": r"$\pm$", "–": "--", "ζ": r"$\zeta$", "Γ": r"$\Gamma$"}
+
+
+def write(out: Path, results: Sequence[Result], compared: Sequence[tuple[str, str]] = ()) -> str:
+    """Write table.md, table.tex, table.csv, runs.csv and differences.csv to OUT; return the text of the first."""
+    table = rows(results)
+    texts = {
+        "table.md": markdown(table, compared),
+        "table.tex": latex(table),
+        "table.csv": _table_csv(table),
+        "runs.csv": _runs_csv(results),
+        "differences.csv": _differences_csv(table),
+    }
+    for name, text in texts.items():
+        write_atomically(out / name, text.encode())
+    return texts["table.md"]
+
+
+def markdown(rows: Sequence[Row], compared: Sequence[tuple[str, str]] = ()) -> str:
+    """One table per dataset, what went wrong below it, and the paired differences of the given pairs of names."""
+    parts = []
+    for data, members in _by_dataset(rows):
+        parts.append(_markdown_table(data, members))
+        if wrong := [f"- {text}" for row in members for text in _reasons(row)]:
+            parts.append("\n".join(wrong))
+        if differences := _differences(members, compared):
+            parts.append("Differences, seed by seed, mean [95 % bootstrap interval]:\n\n" + differences)
+    return "\n\n".join(parts) + "\n"
+
+
+def _markdown_table(data: str, rows: Sequence[Row]) -> str:
+    with_cited, highest = any(row.cited for row in rows), best(rows)
+    head = ["method", "ACC", "NMI", "ARI", "wall time", "processor time", "runs", *_cited_head(with_cited)]
+    lines = [f"**{data}**", "", f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
+    for row in rows:
+        cells = [title(row), *(f"**{text}**" if bold else text for text, bold in _scores(row, highest))]
+        cells += [_time(row.seconds()), _time(row.seconds("processor_seconds")), _count(row)]
+        cells += [_number(row.cited, m) for m in METRICS] if with_cited else []
+        lines.append(f"| {' | '.join(cells)} |")
+    if with_cited:
+        lines += ["", "Cited: as reported in the C3 paper (BMVC 2023, Table 1), not run here."]
+        lines += [f"Cited {row.name}: {row.note}." for row in rows if row.note]
+    return "\n".join(lines)
+
+
+def latex(rows: Sequence[Row]) -> str:
+    """One booktabs tabular per dataset."""
+    parts = []
+    for data, members in _by_dataset(rows):
+        with_cited, highest = any(row.cited for row in members), best(members)
+        head = ["Method", "ACC", "NMI", "ARI", "Time", *_cited_head(with_cited)]
+        lines = [f"% {data}", rf"\begin{{tabular}}{{l{'c' * (len(head) - 1)}}}", r"\toprule"]
+        lines += [" & ".join(head) + r" \\", r"\midrule"]
+        for row in members:
+            scores = [rf"\textbf{{{_tex(t)}}}" if bold else _tex(t) for t, bold in _scores(row, highest)]
+            cells = [_tex(title(row)), *scores, _tex(_time(row.seconds()))]
+            cells += [rf"\textit{{{_tex(_number(row.cited, m))}}}" for m in METRICS] if with_cited else []
+            lines.append(" & ".join(cells) + r" \\")
+        lines += [r"\bottomrule", r"\end{tabular}"]
+        lines += [f"% {text}" for row in members for text in _reasons(row)]
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts) + "\n"
+
+
+def csv_text(head: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
+    """A CSV file as text: floats in six digits, None as an empty cell."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(head)
+    writer.writerows(["" if v is None else f"{v:.6g}" if isinstance(v, float) else v for v in line] for line in lines)
+    return text.getvalue()
+
+
+def _table_csv(rows: Sequence[Row]) -> str:
+    """Mean, standard deviation and n of each metric, times, and cited values: one line per row."""
+    head = ["data", "name", "method", "n", *(f"{m}_{kind}" for m in METRICS for kind in ("mean", "std")), *CLOCKS]
+    head += ["failed", "diverged", "collapsed", *(f"{m}_cited" for m in METRICS)]
+    lines = []
+    for row in rows:
+        statuses = [r.status for r in row.results]
+        moments = [_moments(row.values(m)) for m in METRICS]
+        lines.append([row.data, title(row), row.method, len(row.values("acc")), *(v for pair in moments for v in pair)])
+        lines[-1] += [*map(row.seconds, CLOCKS), *(statuses.count(s) for s in ("failed", "diverged", "collapsed"))]
+        lines[-1] += [(row.cited or {}).get(m) for m in METRICS]
+    return csv_text(head, lines)
+
+
+def _runs_csv(results: Iterable[Result]) -> str:
+    """One line per run."""
+    head = ["data", "name", "method", "seed", "status", "reason", *METRICS, *(f"{m}_z" for m in METRICS), *CLOCKS]
+    lines = []
+    for r in results:
+        scores = [(kind or {}).get(m) for kind in (r.scores, r.scores_z) for m in METRICS]
+        job = [r.job.data, r.job.name, r.job.method, r.job.seed]
+        lines.append([*job, r.status, r.reason, *scores, r.seconds, r.processor_seconds, r.folder])
+    return csv_text([*head, "folder"], lines)
+
+
+def _differences_csv(rows: Sequence[Row]) -> str:
+    """Every two rows of a dataset compared, seed by seed: mean and 95 % bootstrap interval of first − second."""
+    lines = []
+    for a, b in combinations([row for row in rows if row.results], 2):
+        for metric in METRICS if a.data == b.data else ():
+            d = compare(a, b, metric)
+            lines.append([a.data, title(a), title(b), metric, d.mean, d.low, d.high, d.n])
+    return csv_text(["data", "first", "second", "metric", "mean", "low", "high", "n"], lines)
+
+
+def _differences(rows: Sequence[Row], compared: Sequence[tuple[str, str]]) -> str:
+    known = {row.name: row for row in rows if row.results}
+    pairs = [(known[a], known[b]) for a, b in compared if a in known and b in known]
+    lines = ["| | ACC | NMI | ARI |", "|---|---|---|---|"]
+    for a, b in pairs:
+        cells = " | ".join(str(compare(a, b, metric)) for metric in METRICS)
+        lines.append(f"| {title(a)} − {title(b)} | {cells} |")
+    return "\n".join(lines) if pairs else ""
+
+
+def _by_dataset(rows: Sequence[Row]) -> Iterator[tuple[str, list[Row]]]:
+    for data in dict.fromkeys(row.data for row in rows):
+        yield data, [row for row in rows if row.data == data]
+
+
+def _cited_head(with_cited: bool) -> list[str]:
+    return [f"{m.upper()} (cited)" for m in METRICS] if with_cited else []
+
+
+def _scores(row: Row, highest: Scores) -> Iterator[tuple[str, bool]]:
+    """ACC, NMI, ARI as text, and whether each is the best."""
+    for metric in METRICS:
+        values = row.values(metric)
+        yield (mean_and_std(values), round(float(np.mean(values)), 3) == highest[metric]) if values else ("–", False)
+
+
+def _reasons(row: Row) -> list[str]:
+    return [f"{title(row)}, seed {r.job.seed}: {r.status}. {r.reason}" for r in row.not_ok()]
+
+
+def _count(row: Row) -> str:
+    """The number of runs, and how many of them went wrong in which way."""
+    wrong = [r.status for r in row.not_ok()]
+    counts = ", ".join(f"{wrong.count(status)} {status}" for status in dict.fromkeys(wrong))
+    return (f"{len(row.results)} ({counts})" if counts else str(len(row.results))) if row.results else "cited"
+
+
+def _moments(values: Sequence[float]) -> tuple[float | None, float | None]:
+    if not values:
+        return None, None
+    return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else None
+
+
+def _time(seconds: float | None) -> str:
+    if seconds is None:
+        return "–"
+    return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.1f} min"
+
+
+def _number(scores: Scores | None, metric: str) -> str:
+    return f"{scores[metric]:.3f}" if scores and metric in scores else "–"
+
+
+def _tex(text: str) -> str:
+    return "".join(SIGNS.get(letter, letter) for letter in text)

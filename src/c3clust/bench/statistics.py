@@ -1,0 +1,141 @@
+"""Results -> rows: mean and spread over seeds, the paper's numbers beside ours, paired differences of two methods.
+
+A run that collapsed or diverged counts with the labels it still produced, if any. Numbers that the paper reports for
+the same dataset come from cited.csv.
+"""
+
+import csv
+import io
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+
+import numpy as np
+
+from c3clust import methods
+from c3clust.bench.job import Result
+
+__all__ = ["METRICS", "Difference", "Row", "best", "compare", "in_order", "mean_and_std", "paired", "rows", "title"]
+
+METRICS = ("acc", "nmi", "ari")
+Scores = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Row:
+    """All runs of one name on one dataset, with the paper's scores where it reports any. No results: cited only."""
+
+    data: str
+    name: str
+    method: str
+    results: Sequence[Result] = ()
+    cited: Scores | None = None
+    note: str = ""
+
+    def values(self, metric: str) -> list[float]:
+        return [r.scores[metric] for r in self.results if r.scores]
+
+    def seconds(self, clock: str = "seconds") -> float | None:
+        """Mean wall time (or "processor_seconds") of a run including its start; None if it is not known."""
+        times = [total for r in self.results if (total := r.total(clock))]
+        return float(np.mean(times)) if times else None
+
+    def not_ok(self) -> list[Result]:
+        return [r for r in self.results if r.status != "ok"]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Mean of paired differences, and the 95 % bootstrap interval of this mean."""
+
+    mean: float
+    low: float
+    high: float
+    n: int
+
+    def __str__(self) -> str:
+        return f"{self.mean:+.3f} [{self.low:+.3f}, {self.high:+.3f}], n = {self.n}"
+
+
+def paired(first: Sequence[float], second: Sequence[float], resamples: int = 10_000) -> Difference:
+    """first − second, pair by pair (seed by seed), with a percentile bootstrap interval of the mean.
+
+    >>> print(paired([0.9, 0.8, 0.7], [0.8, 0.7, 0.6]))
+    +0.100 [+0.100, +0.100], n = 3
+    """
+    d = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
+    if not len(d):
+        return Difference(math.nan, math.nan, math.nan, 0)
+    means = d[np.random.default_rng(0).integers(len(d), size=(resamples, len(d)))].mean(axis=1)
+    low, high = np.percentile(means, [2.5, 97.5])
+    return Difference(float(d.mean()), float(low), float(high), len(d))
+
+
+def paired_by_seed(first: dict[int, float], second: dict[int, float]) -> Difference:
+    """first − second over the seeds that both have."""
+    seeds = sorted(first.keys() & second.keys())
+    return paired([first[seed] for seed in seeds], [second[seed] for seed in seeds])
+
+
+def compare(a: Row, b: Row, metric: str) -> Difference:
+    """a − b over the seeds that both have."""
+    one, two = ({r.job.seed: r.scores[metric] for r in row.results if r.scores} for row in (a, b))
+    return paired_by_seed(one, two)
+
+
+def rows(results: Iterable[Result], with_cited: bool = True) -> list[Row]:
+    """One row per name and dataset: methods with their default parameters in the paper's order, then other names.
+
+    Runs on the features of an encoder count as another dataset, so they never share a table with others. The paper's
+    numbers for a dataset are added to our rows; methods that this package lacks get rows of their own.
+    """
+    known, results = in_order(), list(results)
+    results.sort(key=lambda r: known.index(r.job.name) if r.job.name in known else len(known))
+    grouped: dict[tuple[str, str], list[Result]] = {}
+    for result in results:
+        place = f"{result.job.data}, features of {result.encoder}" if result.encoder else result.job.data
+        grouped.setdefault((place, result.job.name), []).append(result)
+    cited = _cited() if with_cited else []
+    ours, used = [], set()
+    for (data, name), members in grouped.items():
+        method = members[0].job.method
+        same = next((c for c in cited if (c.data, c.method) == (data, method) and name == method), None)
+        used.add(id(same))
+        ours.append(Row(data, name, method, members, same.cited if same else None, same.note if same else ""))
+    datasets = {row.data for row in ours}
+    return ours + [row for row in cited if row.data in datasets and id(row) not in used]
+
+
+def _cited() -> list[Row]:
+    text = (files("c3clust.bench") / "cited.csv").read_text(encoding="utf-8")
+    return [
+        Row(c["data"], c["name"], c["method"], (), {m: float(c[m]) for m in METRICS if c[m]}, c["note"])
+        for c in csv.DictReader(io.StringIO(text))
+    ]
+
+
+def in_order() -> list[str]:
+    """All methods: those of the paper's table in its order, the others before CC and C3."""
+    cited = list(dict.fromkeys(row.method for row in _cited() if row.method))
+    return sorted(methods.names(), key=lambda name: cited.index(name) if name in cited else cited.index("cc") - 0.5)
+
+
+def title(row: Row) -> str:
+    """The method's own name for a row of its default parameters, else the row's name."""
+    return methods.title(row.method).split(":")[0].split(" on ")[0] if row.name == row.method else row.name
+
+
+def best(rows: Sequence[Row]) -> Scores:
+    """The largest mean of each metric among our own runs, rounded as in the tables."""
+    means = {m: [round(float(np.mean(row.values(m))), 3) for row in rows if row.values(m)] for m in METRICS}
+    return {m: max(values) for m, values in means.items() if values}
+
+
+def mean_and_std(values: Sequence[float]) -> str:
+    """Mean ± standard deviation; of one value, the value.
+
+    >>> mean_and_std([0.5, 0.75]), mean_and_std([0.5])
+    ('0.625 ± 0.177', '0.500')
+    """
+    return f"{np.mean(values):.3f}" + (f" ± {np.std(values, ddof=1):.3f}" if len(values) > 1 else "")

@@ -1,0 +1,134 @@
+"""bench, paper: many runs, their tables and figures."""
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from c3clust.cli import options as opt
+from c3clust.errors import InputError, RunError
+
+if TYPE_CHECKING:
+    from c3clust.bench import Result
+
+__all__ = ["bench", "paper"]
+
+Seeds = Annotated[str, typer.Option("--seeds", help="One run for each: 0 1 2, or 0-4.")]
+AGAIN = "Go on with the same command."
+
+
+def bench(
+    sources: Annotated[
+        list[str] | None, typer.Argument(help="Folders, archives, array files, or sets by name.")
+    ] = None,
+    *,
+    folder: Annotated[Path, typer.Option("-o", "--out", help="A folder that keeps all runs and the tables.")],
+    names: Annotated[str, typer.Option("--methods", help="See: c3clust list methods.", show_default="all")] = "",
+    seeds: Seeds = "0 1 2",
+    clusters: Annotated[
+        int | None, typer.Option("-k", "--clusters", help="How many clusters.", show_default="as many as classes")
+    ] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="A parameter, method.name=value; repeatable.")
+    ] = None,
+    recipe: opt.Recipe = None,
+    labels: opt.Labels = None,
+    encoder: Annotated[
+        str | None, typer.Option("--encoder", help="All methods on its features. See: c3clust list encoders.")
+    ] = None,
+    jobs: Annotated[
+        int, typer.Option("--jobs", help="Runs at the same time; with more than 1, one thread each.", min=1)
+    ] = 1,
+    compared: Annotated[str, typer.Option("--compare", help="Two methods, seed by seed.")] = "c3 cc",
+    do: Annotated[bool, typer.Option("--run/--no-run", help="Run what is missing, or tabulate what is there.")] = True,
+    quiet: opt.Quiet = False,
+) -> None:
+    """Compare methods on data sets over seeds: a table with means and spreads.
+
+    Each run has its own folder and is done once; after an interruption, the same command continues. A later call with
+    other methods, data or seeds adds to the table. Without a source, the runs of earlier calls are continued.
+
+    Examples:
+
+      c3clust bench digits --methods kmeans cc c3 --seeds 0 1 2 -o runs/bench
+
+      c3clust bench cifar10 --recipe c3-cifar10 --methods cc c3 --seeds 0 -o runs/cifar10
+    """
+    from c3clust.bench import format, remember, result_of, run
+    from c3clust.bench.plan import parse_seeds, plan
+
+    pair = _words(compared)
+    if len(pair) != 2:
+        raise InputError(f"--compare takes two methods, not {len(pair)}: for example --compare c3 cc.")
+    planned = plan(sources or [], _words(names), parse_seeds(seeds), clusters, settings or [], recipe, labels, encoder)
+    planned = remember(folder, planned)
+    if do:
+        with opt.interruptible(AGAIN):
+            run(planned, folder, jobs, _printer(quiet))
+    results = [result for job in planned if (result := result_of(folder, job)).status != "missing"]
+    text = format.write(folder, results, [(pair[0], pair[1])])
+    if not quiet:
+        opt.out(text, soft_wrap=True)
+        opt.out(f"Tables: {folder / 'table.md'}, .tex, .csv; runs.csv, differences.csv")
+    if any(result.status == "failed" for result in results):
+        raise typer.Exit(1)
+
+
+def paper(
+    what: Annotated[str, typer.Argument(help="An experiment (see: c3clust list experiments), or all.")],
+    dataset: Annotated[str, typer.Option("--data", help="See: c3clust list data.")] = "digits",
+    seeds: Seeds = "0 1 2",
+    folder: Annotated[Path, typer.Option("-o", "--out", help="A folder that keeps all runs and the results.")] = Path(
+        "runs/paper"
+    ),
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", help="Runs at the same time.", show_default="one per core", min=1)
+    ] = None,
+    again: Annotated[bool, typer.Option("--redraw", help="Draw from the CSV files at hand; run nothing.")] = False,
+    quiet: opt.Quiet = False,
+) -> None:
+    """Run an experiment of the paper: missing runs are done, finished ones are reused, and the figure is drawn.
+
+    Examples:
+
+      c3clust paper fig-zeta
+
+      c3clust paper all --seeds 0-4 -o runs/paper
+
+      c3clust paper fig-zeta -o runs/paper --redraw
+    """
+    from c3clust.bench.plan import parse_seeds
+    from c3clust.paper import Setting, make, names, redraw
+
+    setting, workers, errors = Setting(dataset, parse_seeds(seeds)), jobs or os.cpu_count() or 1, []
+    for name in names() if what == "all" else [what]:
+        try:
+            with opt.interruptible(AGAIN):
+                files = redraw(name, folder) if again else make(name, setting, folder, workers, _printer(quiet))
+        except (RunError, InputError) as error:  # the other experiments can still be made
+            errors.append(error)
+            continue
+        if not quiet and files:
+            opt.out(f"{name}: {', '.join(map(str, files))}", soft_wrap=True)
+    for other in errors[1:]:
+        print(f"c3clust: {other}", file=sys.stderr)
+    if errors:
+        raise errors[0]
+
+
+def _words(text: str) -> list[str]:
+    return text.replace(",", " ").split()
+
+
+def _printer(quiet: bool) -> "Callable[[Result], None]":
+    return (lambda result: None) if quiet else _print_result
+
+
+def _print_result(result: "Result") -> None:
+    """One line per run."""
+    score = f"ACC {result.scores['acc']:.3f}" if result.scores else ""
+    text = f"{result.job.data}  {result.job.name}  seed {result.job.seed}: {result.status} {score} {result.reason}"
+    opt.err(f"{text.rstrip()}  {result.seconds:.0f} s", soft_wrap=True)

@@ -1,0 +1,63 @@
+"""label, merge, undo: names and merges of the clusters of a finished run."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from c3clust.cli import options as opt
+from c3clust.errors import InputError
+
+if TYPE_CHECKING:
+    from c3clust.records.edits import Edits
+
+__all__ = ["label", "merge", "undo"]
+
+
+def label(
+    run: opt.Run, names: Annotated[list[str], typer.Argument(help='Cluster numbers and names, as 3="cats" 5="dogs".')]
+) -> None:
+    """Name clusters. Predictions, report and export use the names; nothing is trained again.
+
+    Example:  c3clust label runs/photos 3="cats" 5="dogs"
+    """
+    from c3clust.records import edits
+
+    given = [text.partition("=") for text in names]
+    for number, equals, _ in given:
+        if not equals or not number.strip().isdecimal():
+            raise InputError(f"{number + equals!r} is not number=name, for example 3=cats.")
+    _show(run, edits.label(run, {int(number): name for number, _, name in given}))
+
+
+def merge(
+    run: opt.Run, clusters: Annotated[list[int], typer.Argument(help="Numbers of the clusters to merge.")]
+) -> None:
+    """Merge several clusters into one, which keeps the first number. Nothing is trained again.
+
+    Example:  c3clust merge runs/photos 3 5
+    """
+    from c3clust.records import edits
+
+    _show(run, edits.merge(run, clusters))
+
+
+def undo(run: opt.Run) -> None:
+    """Undo the last label or merge.
+
+    Example:  c3clust undo runs/photos
+    """
+    from c3clust.records import edits
+
+    _show(run, edits.undo(run))
+
+
+def _show(run: Path, edits: "Edits") -> None:
+    """Print the clusters as they are now, and update the report page."""
+    from c3clust import report
+
+    _, names = edits.apply([])
+    for number, name in names.items():
+        opt.out(f"{number}: {name}")
+    if (run / "view.npz").exists():
+        report.render(run)

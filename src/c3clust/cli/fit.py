@@ -1,0 +1,188 @@
+"""fit, resume, demo: train a method and write a run folder."""
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from c3clust.cli import options as opt
+
+if TYPE_CHECKING:
+    from c3clust.data.samples import Dataset
+    from c3clust.recipes.resolve import Resolved
+    from c3clust.records.record import RunRecord
+    from c3clust.runs import Run
+
+__all__ = ["demo", "fit", "resume"]
+
+
+def fit(
+    source: Annotated[str | None, typer.Argument(help=opt.SOURCE)] = None,
+    clusters: opt.Clusters = None,
+    *,
+    folder: opt.NewRun,
+    method: Annotated[
+        str | None, typer.Option("--method", help="See: c3clust list methods.", show_default="c3")
+    ] = None,
+    seed: opt.Seed = 0,
+    recipe: opt.Recipe = None,
+    settings: Annotated[list[str] | None, typer.Option("--set", help="A parameter, name=value; repeatable.")] = None,
+    labels: opt.Labels = None,
+    encoder: Annotated[
+        str | None, typer.Option("--encoder", help="See: c3clust list encoders.", show_default="by the images")
+    ] = None,
+    embeddings: Annotated[
+        bool, typer.Option("--embeddings", help="An array [n, V, F] holds V views of n samples, not pictures.")
+    ] = False,
+    finetune: Annotated[bool, typer.Option("--finetune", help="Train the encoder too.")] = False,
+    kind: Annotated[
+        str | None,
+        typer.Option("--kind", help="What a table holds: image, text or table.", show_default="by its cells"),
+    ] = None,
+    column: opt.Columns = None,
+    device: opt.Device = None,
+    image_size: Annotated[
+        int | None, typer.Option("--image-size", help="Side in pixels.", show_default="from the images")
+    ] = None,
+    cache: opt.Cache = None,
+    workers: opt.Workers = None,
+    memory: opt.Memory = None,
+    max_bad: opt.MaxBad = 0.05,
+    checkpoint_minutes: Annotated[
+        float, typer.Option(help="A checkpoint each epoch, and after so many minutes.", min=0)
+    ] = 10.0,
+    guard: Annotated[bool, typer.Option(help="Stop C3 when it goes wrong, and keep its last healthy epoch.")] = True,
+    quiet: opt.Quiet = False,
+    as_json: opt.AsJson = False,
+) -> None:
+    """Cluster SOURCE and write a run folder.
+
+    Examples:
+
+      c3clust fit photos/ -k 8 -o runs/photos
+
+      c3clust fit digits -k 10 -o runs/digits --seed 1 --set zeta=0.7
+
+      c3clust fit --recipe c3-cifar10 -o runs/cifar10
+
+      c3clust fit reviews.csv --column text -k 12 -o runs/reviews
+    """
+    from c3clust import data, dist
+    from c3clust.recipes.resolve import resolve
+    from c3clust.runs import Run
+
+    dist.join()
+    verbose = _is_verbose(quiet, as_json)
+    params = {"encoder": encoder, "finetune": finetune or None, "device": device, "image_size": image_size}
+    params |= {"guard": None if guard else False, "verbose": verbose}
+    options = {"labels": labels, "embeddings": embeddings, "image_size": image_size, "kind": kind}
+    options |= opt.reading_options(column, cache, workers, memory, max_bad)
+    run = resolve(method, recipe, settings or [], source, clusters, params=params, options=options)
+    new = Run(
+        folder,
+        source=run.source,
+        options=run.load_options,
+        command=shlex.join(["c3clust", *sys.argv[1:]]),
+        checkpoint_minutes=checkpoint_minutes,
+        resume=False,
+    )
+    new.claim()
+    samples = data.load(run.source, **run.load_options)
+    if verbose:
+        k = run.params["n_clusters"]
+        opt.err(f"{len(samples):,} samples of {source or run.source}, {k} clusters, method {run.method}")
+    record = _fit(samples, new, run, seed)
+    _print_result(folder, record, verbose, as_json)
+
+
+def resume(
+    run: Annotated[Path, typer.Argument(help="The folder of an unfinished run.", show_default=False)],
+    quiet: opt.Quiet = False,
+    as_json: opt.AsJson = False,
+) -> None:
+    """Go on with a run that was interrupted, from its last checkpoint.
+
+    Example:  c3clust resume runs/photos
+    """
+    from c3clust import dist, methods
+
+    dist.join()
+    verbose = _is_verbose(quiet, as_json)
+    with opt.interruptible(_advice(run)):
+        _, record = methods.resume(run, verbose)
+    _print_result(run, record, verbose, as_json)
+
+
+def demo(folder: opt.NewRun = Path("runs/demo"), seed: opt.Seed = 0) -> None:
+    """Cluster scikit-learn's 1,797 handwritten digits, and compare k-means, CC and C3."""
+    from c3clust import data, methods, metrics
+    from c3clust.recipes.resolve import resolve
+    from c3clust.runs import Run
+
+    new, i = folder, 2
+    while new.exists():
+        new, i = folder.with_name(f"{folder.name}-{i}"), i + 1
+    samples = data.load("digits")
+    opt.err("1,797 handwritten digits of 8 x 8 pixels, 10 clusters, no labels used.")
+    baseline = methods.load("kmeans")(n_clusters=10, random_state=seed).fit(samples)
+    run = resolve("c3", source="digits", n_clusters=10, params={"verbose": True})
+    record = _fit(samples, Run(new, source="digits", command=f"c3clust demo --seed {seed}", resume=False), run, seed)
+    assert samples.y is not None
+    opt.print_scores([("k-means on pixels", metrics.scores(samples.y, baseline.labels_)), *_stage_scores(record)])
+    _print_summary(new, record)
+
+
+def _fit(samples: "Dataset", run: "Run", resolved: "Resolved", seed: int) -> "RunRecord":
+    """Train and write the run folder."""
+    from c3clust import methods
+
+    with opt.interruptible(_advice(run.folder)):
+        methods.load(resolved.method)(**resolved.params, random_state=seed).fit(samples, run_dir=run)
+    assert run.record is not None
+    return run.record
+
+
+def _is_verbose(quiet: bool, as_json: bool) -> bool:
+    from c3clust import dist
+
+    return not (quiet or as_json) and dist.rank() == 0
+
+
+def _advice(folder: Path) -> str:
+    return f"Go on from the last epoch with: c3clust resume {folder}"
+
+
+def _print_result(folder: Path, record: "RunRecord", verbose: bool, as_json: bool) -> None:
+    from c3clust import dist
+
+    if as_json and dist.rank() == 0:
+        print(json.dumps({"run": str(folder), "scores": record.scores, "seconds": record.seconds}))
+    elif verbose:
+        if record.scores:
+            opt.print_scores(_stage_scores(record))
+        if skipped := record.data["skipped"]:
+            opt.print_skipped(skipped)
+            opt.out(f"{len(skipped):,} unreadable files were skipped; record.json lists them all")
+        _print_summary(folder, record)
+    if dist.world_size() > 1:
+        dist.leave()
+
+
+def _stage_scores(record: "RunRecord") -> list[tuple[str, dict[str, float]]]:
+    """The scores after each stage; those of the last stage are the run's own."""
+    earlier = [(f"after {s['name'].upper()}", s["scores"]) for s in record.stages if "scores" in s]
+    return [*earlier, (record.method, record.scores)] if record.scores else []
+
+
+def _print_summary(folder: Path, record: "RunRecord") -> None:
+    """What was made, and where it is."""
+    noun = opt.NOUNS[record.data.get("kind", "image")]
+    opt.out(f"{record.data['n']:,} {noun} in {record.n_clusters} clusters, {record.seconds:.0f} s")
+    if record.encoder:
+        supervised = ", trained with labels" if record.encoder.get("labels") == "yes" else ""
+        opt.out(f"Encoder:    {record.encoder.get('name')}{supervised}")
+    opt.out(f"Run folder: {folder}")
+    opt.out(f"Report:     {folder / 'report.html'}")

@@ -1,0 +1,64 @@
+"""list: the methods, datasets, encoders, recipes and experiments there are."""
+
+from collections.abc import Iterator
+from typing import Annotated
+
+import typer
+
+from c3clust.cli import options as opt
+from c3clust.errors import InputError, suggest
+
+__all__ = ["list_"]
+
+
+def list_(what: Annotated[str, typer.Argument(help="methods, data, encoders, recipes or experiments")]) -> None:
+    """List the methods, data sets, encoders, recipes or experiments.
+
+    Example:  c3clust list data
+    """
+    if what not in LISTINGS:
+        raise InputError(f"{what!r} cannot be listed. {suggest(what, LISTINGS)}")
+    for line in LISTINGS[what]():
+        opt.out(line)
+
+
+def _methods() -> Iterator[str]:
+    from c3clust import methods
+
+    return (f"{name:12} {methods.title(name)}" for name in methods.names())
+
+
+def _encoders() -> Iterator[str]:
+    from c3clust import encoders, methods  # noqa: F401, methods register their encoders
+
+    return iter(encoders.examples())
+
+
+def _recipes() -> Iterator[str]:
+    from c3clust import recipes
+
+    for name in recipes.names():
+        recipe = recipes.load(name)
+        yield f"{name:24} {recipe['method']} on {recipe['data']}, {recipe['n_clusters']} clusters"
+
+
+def _experiments() -> Iterator[str]:
+    from c3clust import paper
+
+    return (f"{name:16} {paper.title(name)}" for name in paper.names())
+
+
+def _data() -> Iterator[str]:
+    from c3clust import data
+
+    for entry in data.describe():
+        opt.out(f"[bold]{entry.name}[/bold]: {entry.what}", markup=True)
+        yield f"  {entry.found or 'not found'}"
+        if not entry.found:
+            yield f"  looked in {', '.join(entry.looks_in)}"
+            yield f"  get it: {entry.fetch or entry.address}"
+
+
+LISTINGS = {
+    "methods": _methods, "data": _data, "recipes": _recipes, "encoders": _encoders, "experiments": _experiments,
+}  # fmt: skip

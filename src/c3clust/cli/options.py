@@ -1,0 +1,90 @@
+"""Options that several commands share, and how results are printed. Commands import this module as `opt`."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+NOUNS = {"image": "images", "vector": "samples", "text": "texts", "table": "rows"}
+MAX_SKIPPED = 20  # unreadable files that are listed on the screen
+_out_console, _err_console = Console(), Console(stderr=True)
+
+SOURCE = "A folder, archive, array, .txt or table file, or data set by name."
+Source = Annotated[str, typer.Argument(help=SOURCE)]
+Clusters = Annotated[int | None, typer.Option("-k", "--clusters", help="How many clusters.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON, nothing else.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+Run = Annotated[Path, typer.Argument(help="The folder of a finished run.", show_default=False)]
+NewRun = Annotated[Path, typer.Option("-o", "--out", help="The folder of the new run.")]
+Seed = Annotated[int, typer.Option("--seed", help="Same seed, same clusters.", min=0)]
+Recipe = Annotated[str | None, typer.Option("--recipe", help="See: c3clust list recipes.")]
+Labels = Annotated[str | None, typer.Option("--labels", help="'folders': sub-folders are classes, for scores.")]
+Device = Annotated[str | None, typer.Option("--device", help="auto, cpu, cuda, cuda:1, mps.", show_default="auto")]
+MaxBad = Annotated[float, typer.Option("--max-bad", help="Share of unreadable files that stops the run.")]
+Columns = Annotated[
+    list[str] | None,
+    typer.Option("--column", help="A column to cluster; one of words as texts. Repeatable.", show_default="all"),
+]
+Cache = Annotated[Path | None, typer.Option("--cache", help="A folder that keeps decoded images for the next time.")]
+Workers = Annotated[
+    int | None, typer.Option("--workers", help="Processes that decode.", show_default="one per core", min=1)
+]
+Memory = Annotated[
+    int | None,
+    typer.Option(
+        "--memory", help="MB for decoded images; more are streamed.", show_default="half of what is free", min=0
+    ),
+]
+
+
+def reading_options(
+    columns: list[str] | None, cache: Path | None, workers: int | None, memory: int | None, max_bad: float
+) -> dict[str, Any]:
+    """How files are read: options for `data.load`, which counts memory in bytes."""
+    return {
+        "columns": columns or None,
+        "cache": None if cache is None else str(cache.resolve()),
+        "workers": workers,
+        "memory": None if memory is None else memory * 2**20,
+        "max_bad": max_bad,
+    }
+
+
+def out(text: str, **style: Any) -> None:
+    """Print a result, without markup."""
+    _out_console.print(text, **{"markup": False, "highlight": False, **style})
+
+
+def err(text: str, **style: Any) -> None:
+    """Print a message on standard error, without markup."""
+    _err_console.print(text, **{"markup": False, "highlight": False, **style})
+
+
+def print_scores(rows: Sequence[tuple[str, dict[str, float]]]) -> None:
+    table = Table("", "ACC", "NMI", "ARI")
+    for name, scores in rows:
+        table.add_row(name, *(f"{scores[key]:.3f}" for key in ("acc", "nmi", "ari")))
+    _out_console.print(table)
+
+
+def print_skipped(skipped: Sequence[Sequence[str]]) -> None:
+    """List the unreadable files on standard error: the first twenty, and how many more there are."""
+    for name, reason in skipped[:MAX_SKIPPED]:
+        err(f"skipped {name}: {reason}")
+    if len(skipped) > MAX_SKIPPED:
+        err(f"skipped {len(skipped) - MAX_SKIPPED:,} more")
+
+
+@contextmanager
+def interruptible(advice: str) -> Iterator[None]:
+    """Turn Ctrl-C into one sentence that says how to continue, and exit code 130."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print(f"c3clust: stopped. {advice}", file=sys.stderr)
+        raise typer.Exit(130) from None

@@ -1,0 +1,69 @@
+"""predict, evaluate: use a finished run on new samples, and compare it with true labels."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from c3clust.cli import options as opt
+from c3clust.errors import InputError
+
+__all__ = ["evaluate", "predict"]
+
+
+def predict(
+    run: opt.Run,
+    source: opt.Source,
+    out: Annotated[Path | None, typer.Option("-o", "--out", help="A CSV file.", show_default="the screen")] = None,
+    column: opt.Columns = None,
+    device: opt.Device = None,
+    cache: opt.Cache = None,
+    workers: opt.Workers = None,
+    memory: opt.Memory = None,
+    max_bad: opt.MaxBad = 0.05,
+) -> None:
+    """Sort new images into the clusters of a run: name, cluster, confidence as CSV.
+
+    Example:  c3clust predict runs/photos tomorrow/ -o tomorrow.csv
+    """
+    from c3clust import data, methods
+    from c3clust.records.assignments import Assignments
+
+    estimator = methods.load_model(run, **({"device": device} if device else {}))
+    given = opt.reading_options(column, cache, workers, memory, max_bad)
+    options = estimator._load_options() | {name: value for name, value in given.items() if value is not None}
+    samples = data.load(source, **options)
+    assignments = Assignments(samples.names, *estimator._predict(samples))
+    if out is None:
+        sys.stdout.write(assignments.csv())
+    else:
+        assignments.write(out)
+    opt.print_skipped(samples.skipped)
+
+
+def evaluate(
+    run: opt.Run,
+    labels: Annotated[Path | None, typer.Option("--labels", help="CSV with the columns name and label.")] = None,
+    as_json: opt.AsJson = False,
+) -> None:
+    """Compare a run's clusters with true labels: ACC, NMI, ARI.
+
+    Example:  c3clust evaluate runs/digits --json
+    """
+    from c3clust import metrics
+    from c3clust.records.assignments import Assignments, read_labels
+    from c3clust.records.edits import Edits
+    from c3clust.records.record import RunRecord
+
+    record, assignments = RunRecord.read(run / "record.json"), Assignments.read(run)
+    path = labels or run / "labels.csv"
+    if labels is None and not path.exists():
+        raise InputError(f"{run} has no true labels: give a CSV file with the columns name and label as --labels FILE.")
+    clusters, _ = Edits.read(run, record.n_clusters).apply(assignments.clusters)
+    scores = metrics.scores(read_labels(path, assignments.names), clusters)
+    if as_json:
+        print(json.dumps(scores))
+    else:
+        opt.print_scores([(record.method, scores)])

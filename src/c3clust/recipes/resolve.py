@@ -1,0 +1,156 @@
+"""What a recipe, settings and options mean together. The command line, bench/ and paper/ all use this module.
+
+From lowest to highest precedence: the method's defaults, the recipe, the options, the settings ("name=value").
+The number of clusters is the one given, or the recipe's.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from c3clust import data, methods, recipes
+from c3clust.errors import InputError, suggest
+
+__all__ = ["Resolved", "absolute", "default_clusters", "load_options", "parse_settings", "recipe_params", "resolve"]
+
+SHARED = ("backbone", "stem", "image_size", "augment", "projection_dim")  # what all networks of a recipe have in common
+IF_KNOWN = ("guard", "image_size", "verbose")  # options that are ignored by methods without the parameter
+PATHS = ("start", "encoder")  # parameters that may be the path of a run
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """One run: `params` are all parameters that differ from the method's defaults, `options` go to `data.load`."""
+
+    source: str
+    method: str
+    params: dict[str, Any]
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def load_options(self) -> dict[str, Any]:
+        """All options for `data.load`: what the method's encoder needs, then `options`."""
+        return load_options(self.method, self.params, self.options)
+
+
+def resolve(
+    method: str | None = None,
+    recipe: str | None = None,
+    settings: Sequence[str] = (),
+    source: str | None = None,
+    n_clusters: int | None = None,
+    *,
+    params: Mapping[str, Any] | None = None,
+    options: Mapping[str, Any] | None = None,
+    count_classes: bool = False,
+) -> Resolved:
+    """Resolve a recipe, settings and options to one run.
+
+    Parameters
+    ----------
+    method, source, n_clusters
+        Default: those of the recipe; the method is then "c3". With `count_classes`, a source without a recipe has as
+        many clusters as classes.
+    recipe : str, optional
+        The name of a recipe; see `recipe_params` for what it means for another method than its own.
+    settings : sequence of str
+        "name=value", see `parse_settings`.
+    params : mapping
+        Parameters of the method that were given as options; None is the same as not given.
+    options : mapping
+        Options for `data.load`; None is the same as not given.
+    """
+    chosen = recipes.load(recipe) if recipe else {}
+    source, method = source or chosen.get("data"), method or chosen.get("method", "c3")
+    if source is None:
+        raise InputError(
+            "No source was given: name a folder of images, a file, or a data set (see: c3clust list data)."
+        )
+    given = _given(options)
+    n_clusters = n_clusters or chosen.get("n_clusters")
+    if n_clusters is None and not count_classes:
+        raise InputError("The number of clusters was not given: say how many with -k.")
+    known = methods.parameters(method)
+    accepted = {name: value for name, value in _given(params).items() if name in known or name not in IF_KNOWN}
+    found = parse_settings(method, settings, recipe_params(method, chosen) | accepted)
+    source = absolute(source)
+    found["n_clusters"] = n_clusters or default_clusters(source, given.get("labels"))
+    found |= {name: absolute(found[name]) for name in PATHS if isinstance(found.get(name), str)}
+    if found.get("image_size") is not None:
+        given.setdefault("image_size", found["image_size"])
+    return Resolved(source, method, found, given)
+
+
+def recipe_params(method: str, recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """What a recipe of C3 means for a method: all for C3, stage 1 for CC, network and views for other networks."""
+    values, known = recipe.get("params", {}), methods.parameters(method)
+    if method == recipe.get("method"):
+        return dict(values)
+    if "backbone" not in known:
+        return {}
+    shared = {name: values[name] for name in SHARED if name in values and name in known}
+    if method != "cc":
+        return shared
+    stage = {name.removeprefix("cc_"): value for name, value in values.items() if name.startswith("cc_")}
+    return shared | stage | {name: values[name] for name in ("tau_i", "tau_c") if name in values}
+
+
+def load_options(method: str, params: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options for `data.load`: what the method with these parameters needs, then the given ones."""
+    return _given(methods.load(method)(**params)._input_options().load_options()) | dict(options)
+
+
+def parse_settings(method: str, settings: Sequence[str], base: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters of `method`: those of `base`, then each "name=value"; "augment.jitter=1" changes one entry of a dict.
+
+    >>> parse_settings("c3", ["zeta=0.7", "augment.policy=photo"], {"epochs": 20})
+    {'epochs': 20, 'zeta': 0.7, 'augment': {'policy': 'photo'}}
+    """
+    known, params = methods.parameters(method), dict(base)
+    for setting in settings:
+        name, equals, value = setting.partition("=")
+        if not equals:
+            raise InputError(f"--set {setting!r} is not name=value, for example --set zeta=0.7.")
+        name, _, key = name.strip().partition(".")
+        if key:
+            entries = params.get(name)
+            params[name] = {**(entries if isinstance(entries, dict) else {}), key: _value(value)}
+        else:
+            params[name] = _value(value)
+    for name in params:
+        if name not in known:
+            raise InputError(f"{method} has no parameter {name!r}. {suggest(name, known)}")
+    return params
+
+
+def default_clusters(source: str, labels: str | None = None) -> int:
+    """The number of clusters of a known dataset according to its recipe, else the number of classes of the source."""
+    for recipe in map(recipes.load, recipes.names()):
+        if recipe["data"] == source:
+            return int(recipe["n_clusters"])
+    y = data.load(source, **_given({"labels": labels})).y
+    if y is None:
+        raise InputError(f"{source} has no classes to count: say how many clusters with -k.")
+    return len(np.unique(y))
+
+
+def absolute(place: str) -> str:
+    """The absolute path of what exists on disk; names of datasets, encoders and all else are returned unchanged."""
+    return place if data.is_name(place) or not Path(place).exists() else str(Path(place).absolute())
+
+
+def _given(values: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {name: value for name, value in (values or {}).items() if value is not None}
+
+
+def _value(text: str) -> Any:
+    """A number, true, false, null or a list as in JSON; anything else is a string."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return {"True": True, "False": False, "None": None}.get(text.strip(), text.strip())

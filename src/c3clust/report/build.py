@@ -1,0 +1,181 @@
+"""Build the view of a finished run: choose the samples to show, their thumbnails, and their positions on the map."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from c3clust.errors import InputError
+from c3clust.report import sprites
+from c3clust.report.layout import layout
+from c3clust.report.traits import Traits, row_texts, traits_of_columns, traits_of_texts
+from c3clust.report.view import View, closeness
+
+__all__ = ["build"]
+
+MAX_THUMBS = 10_000
+MAX_MAP = 4_000
+BUDGET = 9_000_000  # bytes of all sheets: as base64 within a page of 15 MB
+CHUNK = 16_384
+LONGEST = 400  # characters of a sample as text
+
+
+def build(
+    x: Any,
+    z: Any,
+    labels: Any,
+    confidence: Any,
+    names: Sequence[str],
+    y: Any = None,
+    classes: Sequence[str] | None = None,
+    *,
+    n_clusters: int | None = None,
+    max_thumbs: int = MAX_THUMBS,
+    max_map: int = MAX_MAP,
+    budget: int = BUDGET,
+    seed: int = 0,
+    columns: Sequence[tuple[str, Sequence[str] | None]] | None = None,
+) -> View:
+    """Build the view of a finished run.
+
+    x: [n, C, H, W], [n, F] or None; only the shown samples are read, in chunks. [n] of str are texts; with `columns`,
+    the names and categories of its columns, [n, C] is a table. z: [n, D]. labels: [n] in 0..n_clusters-1.
+    confidence: [n] in [0, 1] or None. y: [n] true classes as integers into `classes`, or None.
+    """
+    labels = np.asarray(labels, dtype=np.int64)
+    n = len(labels)
+    confidence = np.full(n, np.nan) if confidence is None else confidence
+    confidence = np.asarray(confidence, dtype=np.float32)
+    _check(n, z, confidence, names, x, y)
+    n_clusters = n_clusters or int(labels.max()) + 1
+    if labels.min() < 0 or labels.max() >= n_clusters:
+        raise InputError(f"labels reach from {labels.min()} to {labels.max()}: 0 to {n_clusters - 1} is needed.")
+    truth, classes = _truth(y, classes, n)
+    sizes = np.bincount(labels, minlength=n_clusters)
+    centres, unit = _centres(z, labels, sizes)
+    typical = np.concatenate([closeness(_rows(z, s), centres[labels[s]], unit) for s in _slices(n)])
+
+    order = _sample(labels, confidence, typical, n_clusters, max_thumbs, seed)
+    thumbs, sheets = None, []
+    if x is not None and len(x.shape) == 4:
+        thumbs, fits = sprites.plan(x, order, budget)
+        order = order[:fits]
+    mapped = np.random.default_rng(seed).permutation(n)[:max_map]
+    index = order[np.lexsort((-typical[order], labels[order]))]
+    if thumbs is not None:
+        sheets = sprites.pack(x, index, thumbs)
+    map_rows = np.flatnonzero(np.isin(index, mapped))
+    kept = np.asarray(z[index], dtype=np.float32)
+    xy, method = layout(kept[map_rows], seed)
+    noun, texts, traits = _as_text(x, columns, index, labels, n_clusters, seed)
+    confusion = np.zeros((n_clusters, len(classes)), np.int64)
+    np.add.at(confusion, (labels[truth >= 0], truth[truth >= 0]), 1)
+    return View(
+        n=n,
+        unit=unit,
+        classes=classes,
+        layout=method,
+        thumbs=thumbs,
+        sizes=sizes,
+        certain=np.bincount(labels, weights=confidence, minlength=n_clusters),
+        centres=centres.astype(np.float32),
+        confusion=confusion,
+        index=index,
+        labels=labels[index].astype(np.int32),
+        confidence=confidence[index],
+        y=truth[index].astype(np.int32),
+        names=[str(names[i]) for i in index],
+        z=_half(kept),
+        map_rows=map_rows.astype(np.int32),
+        xy=xy,
+        sheets=sheets,
+        noun=noun,
+        texts=texts,
+        traits=traits,
+    )
+
+
+def _as_text(
+    x: Any,
+    columns: Sequence[tuple[str, Sequence[str] | None]] | None,
+    index: np.ndarray,
+    labels: np.ndarray,
+    n_clusters: int,
+    seed: int,
+) -> tuple[str, list[str] | None, Traits | None]:
+    """The noun for a sample; for texts and tables also the shown samples as text, and the traits of the clusters."""
+    if columns is not None:
+        rows = row_texts(x[index], columns, LONGEST)
+        return "row", rows, traits_of_columns(x, columns, labels, n_clusters)
+    if x is not None and len(x.shape) == 1:
+        texts = [text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…" for text in map(str, x[index])]
+        return "text", texts, traits_of_texts(x, labels, n_clusters, seed)
+    return "image" if x is not None and len(x.shape) == 4 else "sample", None, None
+
+
+def _check(n: int, z: Any, confidence: np.ndarray, names: Sequence[str], x: Any, y: Any) -> None:
+    lengths = {"labels": n, "z": len(z), "confidence": len(confidence), "names": len(names)}
+    lengths |= {name: len(value) for name, value in (("x", x), ("y", y)) if value is not None}
+    if n == 0 or len(set(lengths.values())) > 1:
+        listed = ", ".join(f"{name} {length}" for name, length in lengths.items())
+        raise InputError(f"lengths differ or are zero ({listed}): one entry per sample is needed.")
+
+
+def _truth(y: Any, classes: Sequence[str] | None, n: int) -> tuple[np.ndarray, list[str]]:
+    """True classes as integers (-1: not known) and their names; no names if labels are not known."""
+    if y is None:
+        return np.full(n, -1), []
+    truth = np.asarray(y, dtype=np.int64)
+    most = int(truth.max()) + 1
+    names = [str(c) for c in classes] if classes is not None else []
+    return np.maximum(truth, -1), names + [str(i) for i in range(len(names), most)]
+
+
+def _slices(n: int) -> list[slice]:
+    return [slice(i, i + CHUNK) for i in range(0, n, CHUNK)]
+
+
+def _rows(z: Any, rows: slice) -> np.ndarray:
+    return np.asarray(z[rows], dtype=np.float32)
+
+
+def _centres(z: Any, labels: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, bool]:
+    """Mean of z in each cluster, [M, D], and whether all rows have unit length."""
+    sums = np.zeros((len(sizes), z.shape[1]))
+    unit = True
+    for s in _slices(len(labels)):
+        rows = _rows(z, s)
+        if not np.isfinite(rows).all():
+            raise InputError(
+                "z holds NaN or infinity: the network has diverged. Train again with a smaller learning rate."
+            )
+        np.add.at(sums, labels[s], rows)
+        unit = unit and bool(np.all(np.abs(np.linalg.norm(rows, axis=1) - 1) < 1e-2))
+    return sums / np.maximum(sizes, 1)[:, None], unit
+
+
+def _sample(
+    labels: np.ndarray,
+    confidence: np.ndarray,
+    typical: np.ndarray,
+    n_clusters: int,
+    most: int,
+    seed: int,
+) -> np.ndarray:
+    """Positions to be shown, in order of priority: extremes of each cluster, the points of the map, random ones."""
+    quota = int(np.clip(most // (4 * n_clusters), 6, 24))
+    extremes: list[np.ndarray] = []
+    turn: list[np.ndarray] = []  # rank within the cluster: the first of each cluster, then the second of each
+    by_cluster = np.argsort(labels, kind="stable")
+    for members in np.split(by_cluster, np.cumsum(np.bincount(labels, minlength=n_clusters))[:-1]):
+        for key in (-typical[members], confidence[members]):
+            extremes.append(members[np.argsort(key, kind="stable")[:quota]])
+            turn.append(np.arange(len(extremes[-1])))
+    rest = np.random.default_rng(seed).permutation(len(labels))  # starts with the points of the map
+    everything = np.concatenate([np.concatenate(extremes)[np.argsort(np.concatenate(turn), kind="stable")], rest])
+    _, first = np.unique(everything, return_index=True)
+    return everything[np.sort(first)][:most]
+
+
+def _half(z: np.ndarray) -> np.ndarray:
+    return np.clip(z, -65504, 65504).astype(np.float16)

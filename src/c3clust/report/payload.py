@@ -1,0 +1,198 @@
+"""record + view + edits -> the content of the page as plain data."""
+
+import json
+import math
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from c3clust.records.edits import Edits
+from c3clust.records.record import RunRecord
+from c3clust.report import confusion
+from c3clust.report.findings import Facts, balanced, findings, skipped_files
+from c3clust.report.view import View
+
+__all__ = ["payload"]
+
+MAX_EPOCHS = 400  # drawn points of a curve
+
+
+def payload(record: RunRecord, view: View, edits: Edits, run: str = "RUN") -> dict[str, Any]:
+    """The content of the page as plain data for JSON."""
+    view = view.merged(np.asarray(edits.target))
+    live, similarity = edits.live, view.similarity()
+    noun, confidence = view.noun, _number(view.certain.sum() / view.n)
+    facts = Facts(
+        record,
+        sizes={i: int(view.sizes[i]) for i in live},
+        confidence=confidence,
+        names={i: edits.name(i) for i in live},
+        alike=_alike(similarity) if view.unit else (),
+        run=shlex.quote(run),
+        noun=noun,
+    )
+    return {
+        "title": f"{view.n:,} {noun}s in {len(live)} clusters",
+        "noun": noun,
+        "n": view.n,
+        "shown": len(view.index),
+        "place": str(record.data.get("place") or ""),
+        "method": record.method + (f" on features of {record.encoder.get('name')}" if record.encoder else ""),
+        "device": record.device,
+        "created": record.created,
+        "seconds": _number(record.seconds),
+        "confidence": confidence,
+        "scores": _scores(record, view, edits),
+        "edits": len(edits.operations),
+        "findings": [vars(finding) for finding in findings(facts)],
+        "clusters": [_cluster(i, view, edits, similarity) for i in live],
+        "classes": view.classes,
+        "items": _items(view),
+        "thumbs": _thumbs(view),
+        "traits": view.traits and view.traits.kind,
+        "map": _map(view),
+        "stages": [_stage(stage, edits, record) for stage in record.stages],
+        "confusion": _confusion(view, live),
+        "made": _reproduction(record, run),
+    }
+
+
+def _cluster(i: int, view: View, edits: Edits, similarity: np.ndarray) -> dict[str, Any]:
+    size = int(view.sizes[i])
+    near = int(similarity[i].argmax()) if size and np.isfinite(similarity[i]).any() else None
+    counts = view.confusion[i]
+    top = int(counts.argmax()) if counts.sum() else None
+    return {
+        "id": i,
+        "name": edits.name(i),
+        "named": i in edits.names,
+        "merged": [j for j, target in enumerate(edits.target) if target == i and j != i],
+        "size": size,
+        "confidence": _number(view.certain[i] / size) if size else None,
+        "near": near,
+        "similarity": None if near is None or not view.unit else _number(similarity[i, near]),
+        "top": None if top is None else [view.classes[top], _number(counts[top] / counts.sum())],
+        "traits": [_trait(trait) for trait in view.traits.top(i)] if view.traits and size else [],
+    }
+
+
+def _trait(trait: dict[str, Any]) -> dict[str, Any]:
+    return {key: _number(value) if isinstance(value, float) else value for key, value in trait.items()}
+
+
+def _items(view: View) -> dict[str, Any]:
+    return {
+        "name": view.names,
+        "cluster": view.labels.tolist(),
+        "confidence": [_number(value) for value in view.confidence],
+        "class": view.y.tolist() if view.classes else None,
+        "typical": [_number(value) for value in view.closeness()],
+        "text": view.texts,
+    }
+
+
+def _thumbs(view: View) -> dict[str, Any] | None:
+    if view.thumbs is None:
+        return None
+    plan = view.thumbs
+    thumbs = {name: getattr(plan, name) for name in ("width", "height", "cell", "columns", "rows")}
+    return thumbs | {"pixelated": max(plan.width, plan.height) <= 40}
+
+
+def _map(view: View) -> dict[str, Any]:
+    x, y = ([round(float(v), 4) for v in column] for column in view.xy.reshape(-1, 2).T)
+    return {"row": view.map_rows.tolist(), "x": x, "y": y, "how": view.layout}
+
+
+def _alike(similarity: np.ndarray) -> tuple[tuple[int, int, float], ...]:
+    a, b = np.nonzero(np.triu(np.isfinite(similarity), 1))
+    return tuple((int(i), int(j), float(similarity[i, j])) for i, j in zip(a, b, strict=True))
+
+
+def _scores(record: RunRecord, view: View, edits: Edits) -> dict[str, float | None] | None:
+    """Those of the record, or computed again if clusters were merged."""
+    merged = edits.target != list(range(edits.n_clusters))
+    return _plain_scores(confusion.scores(view.confusion) if merged and view.classes else record.scores)
+
+
+def _plain_scores(scores: Any) -> dict[str, float | None] | None:
+    known = isinstance(scores, dict) and scores
+    return {str(name): _number(value) for name, value in scores.items()} if known else None
+
+
+def _confusion(view: View, live: list[int]) -> dict[str, Any] | None:
+    """Counts of classes and clusters, clusters in the order of their matched classes; unmatched ones come last."""
+    if not view.classes or not view.confusion.sum():
+        return None
+    counts = view.confusion[live].T  # [K, live]
+    matched = confusion.match(counts.T)
+    left = [j for j in range(len(live)) if j not in matched.values() and counts[:, j].sum()]
+    rows = [k for k in range(len(view.classes)) if counts[k].sum()]
+    order = [matched[k] for k in rows if k in matched] + left
+    right = {k: int(counts[k, matched[k]]) if k in matched else 0 for k in rows}
+    return {
+        "classes": [view.classes[k] for k in rows],
+        "matched": [live[matched[k]] if k in matched else None for k in rows],
+        "clusters": [live[j] for j in order],
+        "counts": [[int(counts[k, j]) for j in order] for k in rows],
+        "accuracy": [_number(right[k] / counts[k].sum()) for k in rows],
+        "totals": [int(counts[k].sum()) for k in rows],
+    }
+
+
+def _stage(stage: Mapping[str, Any], edits: Edits, record: RunRecord) -> dict[str, Any]:
+    curves = stage.get("curves") if isinstance(stage.get("curves"), dict) else {}
+    drawn: dict[str, Any] = {}
+    for name, values in (curves or {}).items():
+        if not isinstance(values, list) or not values:
+            continue
+        at = np.unique(np.linspace(0, len(values) - 1, min(len(values), MAX_EPOCHS)).astype(int))
+        points = [_sizes(values[i], edits) if name == "cluster_sizes" else _number(values[i]) for i in at]
+        if any(value is not None for value in points):
+            drawn[str(name)] = {"epoch": (at + 1).tolist(), "value": points}
+    return {
+        "name": str(stage.get("name", "?")),
+        "epochs": _number(stage.get("epochs")),
+        "seconds": _number(stage.get("seconds")),
+        "balanced": _number(balanced(record, stage)),
+        "scores": _plain_scores(stage.get("scores")),
+        "curves": drawn,
+    }
+
+
+def _sizes(row: Any, edits: Edits) -> list[int] | None:
+    """Cluster sizes of an epoch, those of merged clusters added up."""
+    if not isinstance(row, list) or len(row) != edits.n_clusters or not all(isinstance(v, int) for v in row):
+        return None
+    totals = dict.fromkeys(edits.live, 0)
+    for target, size in zip(edits.target, row, strict=True):
+        totals[target] += size
+    return list(totals.values())
+
+
+def _reproduction(record: RunRecord, run: str) -> dict[str, Any]:
+    skipped = skipped_files(record)
+    data = {key: value for key, value in record.data.items() if key not in ("skipped", "classes")}
+    data |= {f"encoder: {key}": value for key, value in (record.encoder or {}).items()}
+    return {
+        "command": record.command,
+        "run": run,
+        "params": [[str(key), _text(value)] for key, value in {**record.params, "seed": record.seed}.items()],
+        "data": [[str(key), _text(value)] for key, value in data.items()],
+        "versions": [[str(key), _text(value)] for key, value in record.versions.items()],
+        "skipped": skipped[:200],
+        "n_skipped": len(skipped),
+    }
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else "not set" if value is None else json.dumps(value, default=str)
+
+
+def _number(value: Any) -> float | None:
+    """A number in five significant digits; None for everything else."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not math.isfinite(value):
+        return None
+    return int(value) if float(value).is_integer() else float(f"{float(value):.5g}")

@@ -1,0 +1,30 @@
+"""Times and paired differences."""
+
+import numpy as np
+
+from c3clust.bench import Job, folder_of, result_of
+from c3clust.bench.job import write_result
+from c3clust.bench.statistics import in_order, paired, rows
+
+
+def test_the_time_of_a_run_counts_its_start(tmp_path):
+    start = Job("digits", "cc", {})
+    job = Job("digits", "c3", {}, start=start)
+    for one, seconds in ((start, 50.0), (job, 7.0)):
+        folder_of(tmp_path, one).mkdir(parents=True)
+        write_result(folder_of(tmp_path, one), "ok", scores={"acc": 1.0, "nmi": 1.0, "ari": 1.0}, seconds=seconds)
+    (row,) = rows([result_of(tmp_path, job)])
+    assert row.seconds() == 57.0
+    assert row.seconds("processor_seconds") is None
+
+
+def test_the_interval_covers_the_true_difference_about_as_often_as_it_says():
+    rng = np.random.default_rng(0)
+    found = [paired(rng.normal(0.1, 0.05, 30), rng.normal(0, 0.05, 30), 500) for _ in range(200)]
+    assert 0.88 < np.mean([d.low <= 0.1 <= d.high for d in found]) < 0.99
+    assert all(d.low <= d.mean <= d.high for d in found)
+
+
+def test_methods_are_in_the_order_of_the_paper():
+    assert in_order()[0] == "kmeans"
+    assert in_order()[-2:] == ["cc", "c3"]

@@ -1,0 +1,17 @@
+"""label, merge and undo."""
+
+import csv
+import json
+
+
+def test_names_and_merges_are_honoured_and_undone(c3clust, run, photos, tmp_path):
+    assert "1: day" in c3clust("label", run, "1=day").stdout
+    assert c3clust("merge", run, 1, 0).returncode == 0
+    assert {r["cluster"] for r in csv.DictReader(c3clust("predict", run, photos).stdout.splitlines())} == {"1"}
+    assert json.loads(c3clust("evaluate", run, "--json").stdout)["acc"] == 0.5
+    assert c3clust("undo", run).returncode == 0
+    exported = c3clust("export", run, "--to", tmp_path / "sorted")
+    assert exported.returncode == 0, exported.stderr
+    assert sum(1 for _ in (tmp_path / "sorted").rglob("*.png")) == 24
+    assert c3clust("undo", run).returncode == 0
+    assert c3clust("report", run).returncode == 0

@@ -1,0 +1,56 @@
+"""The program: help, version, errors, and what it imports."""
+
+import subprocess
+import sys
+
+import pytest
+
+from c3clust.records.record import RunRecord
+
+
+def test_a_real_process_fails_with_one_sentence(c3clust_process, tmp_path):
+    done = c3clust_process("fit", tmp_path / "nowhere", "-k", 2, "-o", tmp_path / "r")
+    assert done.returncode == 2
+    assert done.stderr.startswith("c3clust: ")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_help_and_version(c3clust):
+    assert c3clust("--version").stdout.startswith("c3clust 0.")
+    for command in (
+        "fit",
+        "resume",
+        "predict",
+        "evaluate",
+        "list",
+        "report",
+        "export",
+        "label",
+        "merge",
+        "undo",
+        "bench",
+        "paper",
+    ):
+        assert "Example" in c3clust(command, "--help").stdout
+
+
+WITHOUT_TORCH = [
+    ["--version"], ["--help"], ["fit", "--help"], ["label", "RUN", "1=cats"], ["undo", "RUN"], ["list", "data"],
+]  # fmt: skip
+REPORT = """
+import sys
+from c3clust.cli import main
+try:
+    main()
+finally:
+    print("torch" in sys.modules, file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize("words", WITHOUT_TORCH)
+def test_commands_that_do_not_train_do_not_import_torch(words, tmp_path):
+    RunRecord(method="c3", n_clusters=3, params={}, seed=0, data={"n": 9}).write(tmp_path / "record.json")
+    words = [str(tmp_path) if word == "RUN" else word for word in words]
+    done = subprocess.run([sys.executable, "-c", REPORT, *words], capture_output=True, text=True, check=False)
+    assert done.stderr.splitlines()[-1] == "False"
+    assert done.returncode == (2 if words[0] == "undo" else 0)

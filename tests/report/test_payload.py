@@ -1,0 +1,50 @@
+import numpy as np
+import pytest
+
+from c3clust.records.edits import Edits
+from c3clust.report.payload import payload
+
+HOSTILE = [
+    "<script>alert(1)</script>.png",
+    '"><img src=x onerror=alert(1)>.png',
+    "</script><script>alert(2)</script>",
+    "<!--<script>",
+    "]]>&lt;b&gt;'`${alert(3)}",
+    "\u2028\u2029\udcff{{ 7 * 7 }}{% raw %}.png",
+]
+
+
+def test_the_payload_tells_sizes_scores_and_neighbours(made):
+    data = payload(made.record, made.view, Edits(10))
+    assert data["title"] == "600 images in 10 clusters"
+    assert [c["size"] for c in data["clusters"]] == np.bincount(made.labels).tolist()
+    assert data["scores"] == {"acc": 0.8, "nmi": 0.75, "ari": 0.7}
+    first = data["clusters"][0]
+    centres = np.stack([made.z[made.labels == i].mean(axis=0) for i in range(10)])
+    centres /= np.linalg.norm(centres, axis=1, keepdims=True)
+    cosine = centres @ centres[0]
+    assert first["near"] == np.argsort(cosine)[-2]
+    assert first["similarity"] == pytest.approx(np.sort(cosine)[-2], abs=1e-3)
+    assert [stage["name"] for stage in data["stages"]] == ["cc", "c3"]
+    assert data["made"]["params"][-1] == ["seed", "0"]
+
+
+def test_the_confusion_table_adds_up(made):
+    table = payload(made.record, made.view, Edits(10))["confusion"]
+    assert np.sum(table["counts"]) == 600
+    assert table["totals"] == np.bincount(made.y).tolist()
+    for row, cluster, accuracy, total in zip(
+        table["counts"], table["matched"], table["accuracy"], table["totals"], strict=True
+    ):
+        assert row[table["clusters"].index(cluster)] / total == pytest.approx(accuracy, abs=1e-4)
+    assert table["clusters"][: len(table["matched"])] == table["matched"]
+
+
+def test_long_curves_are_thinned_and_odd_ones_passed_over(made, new_record):
+    curves = {"loss": list(np.linspace(9, 1, 3000)), "odd": "x", "none": [None, None], "cluster_sizes": [[1, 2]] * 3}
+    record = new_record(stages=[{"name": "cc", "epochs": 3000, "curves": curves}])
+    (stage,) = payload(record, made.view, Edits(10))["stages"]
+    assert list(stage["curves"]) == ["loss"]
+    assert len(stage["curves"]["loss"]["value"]) == 400
+    assert stage["curves"]["loss"]["epoch"][-1] == 3000
+    assert stage["seconds"] is None
