@@ -1,7 +1,7 @@
 """The parameters that methods share, as dataclasses: a method inherits those that it has, with their documentation.
 
-The docstring of each class below documents its parameters without their defaults. `Clusterer` adds the entries that a
-method inherits to the method's own docstring, with the method's own default values.
+The docstring of each class below documents its parameters, without defaults, and attributes. `Clusterer` adds the
+entries that a method inherits to the method's own docstring, with the method's own default values.
 """
 
 import re
@@ -13,6 +13,8 @@ from torch import nn
 from c3clust import checks
 from c3clust.errors import InputError
 from c3clust.estimator import Estimator, TrainingOptions
+from c3clust.networks.autoencoder import Autoencoder
+from c3clust.networks.readouts import Centred
 from c3clust.preprocess import SCALES, InputOptions
 from c3clust.training import TrainingContext, auto_epochs
 
@@ -21,7 +23,6 @@ __all__ = [
     "Clusterer",
     "EncoderFields",
     "NetworkFields",
-    "PretrainFields",
     "TrainingFields",
     "parameters",
 ]
@@ -30,8 +31,12 @@ parameters = dataclass(eq=False, repr=False, kw_only=True)
 """The decorator of a class of parameters. Comparison and repr stay those of scikit-learn's BaseEstimator."""
 
 
+class _Documented:
+    """A class of parameters: its entries are added to the docstring of each method that inherits them."""
+
+
 @dataclass(eq=False, repr=False)
-class Clusterer(Estimator):
+class Clusterer(_Documented, Estimator):
     """The parameters of every method.
 
     Parameters
@@ -46,6 +51,13 @@ class Clusterer(Estimator):
     image_size : int or None
         Side in pixels at which images are trained and predicted; None keeps their own.
     random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    labels_ : ndarray [n]
+        Cluster of each sample.
+    confidence_ : ndarray [n]
+        Largest entry of each sample's soft assignment.
     """
 
     standardises: ClassVar[bool] = True  # scale feature vectors to mean 0 and standard deviation 1
@@ -58,14 +70,14 @@ class Clusterer(Estimator):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        cls.__doc__ = _with_inherited_parameters(cls)
+        cls.__doc__ = _with_inherited_entries(cls)
 
     def _input_options(self) -> InputOptions:
         return InputOptions(self.encoder, self.image_size, standardise=self.standardises)
 
 
 @parameters
-class TrainingFields:
+class TrainingFields(_Documented):
     """The parameters of a method that trains a network.
 
     Parameters
@@ -81,6 +93,11 @@ class TrainingFields:
         "auto" uses CUDA or MPS where there is one, else the CPU.
     verbose : bool
         Show a progress bar.
+
+    Attributes
+    ----------
+    stages_ : list of dict
+        Name, epochs, seconds and curves of each training stage.
     """
 
     epochs: int | str = "auto"
@@ -104,7 +121,7 @@ class TrainingFields:
 
 
 @parameters
-class AutoencoderFields:
+class AutoencoderFields(_Documented):
     """The parameters of an autoencoder whose codes are clustered by k-means.
 
     Parameters
@@ -115,11 +132,22 @@ class AutoencoderFields:
         D, the width of z.
     n_init : int
         Number of k-means starts, of which the best is kept.
+
+    Attributes
+    ----------
+    network_ : Centred
+        The autoencoder (`body`) and the centres of its codes (`readout`).
     """
+
+    autoencoder: ClassVar[type[Autoencoder]] = Autoencoder
 
     hidden: Any = (500, 500, 2000)
     code_dim: int = 10
     n_init: int = 20
+
+    def _build_network(self, shape: tuple[int, ...]) -> Centred:
+        body = self.autoencoder(shape, self.hidden, self.code_dim)
+        return Centred(body, self.code_dim, self.n_clusters)  # type: ignore[attr-defined]
 
     def _check_autoencoder(self) -> None:
         if not isinstance(self.hidden, list | tuple):
@@ -128,25 +156,6 @@ class AutoencoderFields:
             checks.whole("hidden", width, why="each entry is the width of a layer. A usual value is (500, 500, 2000).")
         checks.whole("code_dim", self.code_dim, why="it is the width of z. A usual value is 10.")
         checks.whole("n_init", self.n_init, why="it counts starts of k-means. A usual value is 20.")
-
-
-@parameters
-class PretrainFields(AutoencoderFields):
-    """The parameters of a method that starts from a denoising autoencoder.
-
-    Parameters
-    ----------
-    noise : float
-        Share of the entries that are set to 0 while the autoencoder is trained.
-    pretrain_epochs, pretrain_batch_size, pretrain_lr, pretrain_schedule
-        `epochs`, `batch_size`, `lr` and `schedule` of stage 1, the autoencoder: see :class:`DAE`.
-    """
-
-    noise: float = 0.2
-    pretrain_epochs: int | str = "auto"
-    pretrain_batch_size: int = 256
-    pretrain_lr: float = 1e-3
-    pretrain_schedule: str = "cosine"
 
 
 @parameters
@@ -234,43 +243,44 @@ class EncoderFields(NetworkFields):
         checks.flag("finetune", self.finetune)
 
 
-# Documentation of inherited parameters.
+# Documentation of inherited parameters and attributes.
 
-TITLE = "    Parameters\n    ----------\n"
 ENTRY = re.compile(r"^    (?P<names>\w+(?:, \w+)*)(?: : (?P<kind>.+))?$", re.MULTILINE)
+Entries = dict[tuple[str, ...], tuple[str, str]]  # names -> kind, text below
 
 
-def _with_inherited_parameters(cls: type) -> str:
-    """The docstring of `cls` with an entry for each parameter that it inherits and does not document itself."""
-    before, own, after = _sections(cls)
-    entries = dict(_entries(own))
-    documented = {name for names in entries for name in names}
+def _with_inherited_entries(cls: type) -> str:
+    """The docstring of `cls` with the parameters and attributes that it inherits and does not document itself."""
+    summary, *sections = re.split(r"\n\n(?=    \w+\n    -+\n)", (cls.__dict__.get("__doc__") or "").rstrip())
+    found = {re.match(r" *(\w+)", section)[1]: section for section in sections}  # type: ignore[index]
+    for title in ("Parameters", "Attributes"):
+        found[title] = _section(title, _inherited(cls, title, _entries(found.get(title, ""))))
+    order = dict.fromkeys(("Parameters", "Attributes", *found))
+    return "\n\n".join([summary, *(found[title] for title in order)]) + "\n    "
+
+
+def _inherited(cls: type, title: str, entries: Entries) -> Entries:
     for base in cls.__mro__[1:]:
-        for names, (kind, text) in _entries(_sections(base)[1]) if base.__module__ == __name__ else ():
-            if not documented & set(names):
-                documented |= set(names)
-                defaults = " and ".join(dict.fromkeys(repr(getattr(cls, name)) for name in names))
-                entries[names] = (f"{kind}, default={defaults}".removeprefix(", "), text)
+        own = re.search(rf"    {title}\n    -+\n(.*?)(?:\n\n|\Z)", base.__doc__ or "", re.DOTALL)
+        for names, (kind, text) in _entries(own[1] if own and issubclass(base, _Documented) else "").items():
+            if not {name for known in entries for name in known} & set(names):
+                values = [repr(getattr(cls, name)) for name in names] if title == "Parameters" else []
+                default = [f"default={' and '.join(dict.fromkeys(values))}"] if values else []
+                entries[names] = (", ".join([*([kind] if kind else []), *default]), text)
+    return entries
+
+
+def _section(title: str, entries: Entries) -> str:
     first = sorted(entries.items(), key=lambda entry: entry[0] != ("n_clusters",))
-    return before + TITLE + "\n".join(f"    {', '.join(names)} : {kind}{text}" for names, (kind, text) in first) + after
+    lines = [f"    {', '.join(names)} : {kind}{text}" for names, (kind, text) in first]
+    return "\n".join([f"    {title}", f"    {'-' * len(title)}", *lines])
 
 
-def _sections(cls: type) -> tuple[str, str, str]:
-    """The docstring before, in and after its section Parameters."""
-    doc = cls.__dict__.get("__doc__") or ""
-    before, title, rest = doc.partition(TITLE)
-    if not title:
-        before, _, rest = doc.partition("\n\n")
-        return f"{before}\n\n", "", f"\n\n{rest}"
-    section, _, after = rest.partition("\n\n")
-    return before, section, f"\n\n{after}"
-
-
-def _entries(section: str) -> list[tuple[tuple[str, ...], tuple[str, str]]]:
-    """(names, (kind, text below)) of each entry of a section Parameters."""
+def _entries(section: str) -> Entries:
     found = list(ENTRY.finditer(section))
+    found = [entry for entry in found if entry["names"] not in ("Parameters", "Attributes")]
     ends = [*(entry.start() for entry in found[1:]), len(section)]
-    return [
-        (tuple(entry["names"].split(", ")), (entry["kind"] or "", section[entry.end() : end].rstrip()))
+    return {
+        tuple(entry["names"].split(", ")): (entry["kind"] or "", section[entry.end() : end].rstrip())
         for entry, end in zip(found, ends, strict=False)
-    ]
+    }

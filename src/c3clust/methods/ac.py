@@ -40,10 +40,6 @@ class AC(Clusterer):
     random_state : int, RandomState or None, default=None
         Taken for the sake of the common interface; it changes nothing.
 
-    Attributes
-    ----------
-    labels_, confidence_ : ndarray [n]
-
     References
     ----------
     Gowda, Krishna. Agglomerative clustering using the concept of mutual nearest neighbourhood. Pattern Recognition

@@ -59,14 +59,6 @@ class AE(AutoencoderFields, TrainingFields, Clusterer):
     epochs : int or "auto", default="auto"
         "auto" comes to about 500 steps, and at least 15 passes. The literature: 50 to 500 epochs.
 
-    Attributes
-    ----------
-    labels_, confidence_ : ndarray [n]
-    network_ : Centred
-        The autoencoder (`body`) and the centres of its codes (`readout`).
-    stages_ : list of dict
-        Name, epochs, seconds and curves of the training stage.
-
     References
     ----------
     Bengio, Lamblin, Popovici, Larochelle. Greedy layer-wise training of deep networks. NIPS 2006.
@@ -83,9 +75,6 @@ class AE(AutoencoderFields, TrainingFields, Clusterer):
     def _check_params(self) -> None:
         self._check_stage()
         self._check_autoencoder()
-
-    def _build_network(self, shape: tuple[int, ...]) -> Centred:
-        return Centred(Autoencoder(shape, self.hidden, self.code_dim), self.code_dim, self.n_clusters)
 
     def _fit(self, context: TrainingContext) -> Centred:
         return fit_autoencoder(self, AEObjective(), context)

@@ -137,14 +137,8 @@ class CC(EncoderFields, Clusterer):
 
     Attributes
     ----------
-    labels_ : ndarray [n]
-        Cluster of each sample.
-    confidence_ : ndarray [n]
-        Largest entry of each sample's soft assignment.
     network_ : ClusterNet
         The trained f, g_I and g_C.
-    stages_ : list of dict
-        Name, epochs, seconds and curves of the training stages.
 
     References
     ----------

@@ -6,7 +6,7 @@ Shapes: N samples per batch, d input entries, D code width, M clusters.
 """
 
 from dataclasses import dataclass
-from typing import Any, final
+from typing import final
 
 import torch
 from torch import Tensor
@@ -14,7 +14,6 @@ from torch import Tensor
 from c3clust import checks, dist
 from c3clust.methods._base import AutoencoderFields, Clusterer, TrainingFields, parameters
 from c3clust.methods.ae import fit_autoencoder, reconstruction_errors
-from c3clust.networks.autoencoder import Autoencoder
 from c3clust.networks.readouts import Centred
 from c3clust.training import Batch, TrainingContext
 
@@ -59,14 +58,6 @@ class DAE(AutoencoderFields, TrainingFields, Clusterer):
     epochs : int or "auto", default="auto"
         "auto" comes to about 500 steps, and at least 15 passes. The literature: 50 to 500 epochs.
 
-    Attributes
-    ----------
-    labels_, confidence_ : ndarray [n]
-    network_ : Centred
-        The autoencoder (`body`) and the centres of its codes (`readout`).
-    stages_ : list of dict
-        Name, epochs, seconds and curves of the training stage.
-
     References
     ----------
     Vincent, Larochelle, Lajoie, Bengio, Manzagol. Stacked denoising autoencoders: learning useful representations in
@@ -88,16 +79,41 @@ class DAE(AutoencoderFields, TrainingFields, Clusterer):
         checks.number("noise", self.noise, 0, 1, why="it is a share of the entries. A usual value is 0.25.")
         self._check_autoencoder()
 
-    def _build_network(self, shape: tuple[int, ...]) -> Centred:
-        return Centred(Autoencoder(shape, self.hidden, self.code_dim), self.code_dim, self.n_clusters)
-
     def _fit(self, context: TrainingContext) -> Centred:
         return fit_autoencoder(self, DAEObjective(self.noise), context)
 
 
-def pretraining(method: Any) -> DAE:
-    """Stage 1 of the methods that begin with a DAE: its parameters, those of training under "pretrain_"."""
-    shared = ("n_clusters", "hidden", "code_dim", "noise", "n_init")
-    stage = ("epochs", "batch_size", "lr", "schedule")
-    params = {name: getattr(method, name) for name in shared}
-    return DAE(**params, **{name: getattr(method, f"pretrain_{name}") for name in stage})
+# What the methods that start from a denoising autoencoder share.
+
+
+@parameters
+class PretrainFields(AutoencoderFields):
+    """The parameters of a method that starts from a denoising autoencoder.
+
+    Parameters
+    ----------
+    noise : float
+        Share of the entries that are set to 0 while the autoencoder is trained.
+    pretrain_epochs, pretrain_batch_size, pretrain_lr, pretrain_schedule
+        `epochs`, `batch_size`, `lr` and `schedule` of stage 1, the autoencoder: see :class:`DAE`.
+
+    Attributes
+    ----------
+    start_labels_ : ndarray [n]
+        The clusters before stage 2: k-means on the codes of the autoencoder.
+    """
+
+    noise: float = 0.2
+    pretrain_epochs: int | str = "auto"
+    pretrain_batch_size: int = 256
+    pretrain_lr: float = 1e-3
+    pretrain_schedule: str = "cosine"
+
+    def _stage_1(self) -> DAE:
+        stage = {name: getattr(self, f"pretrain_{name}") for name in ("epochs", "batch_size", "lr", "schedule")}
+        shared = ("n_clusters", "hidden", "code_dim", "noise", "n_init")
+        return DAE(**{name: getattr(self, name) for name in shared}, **stage)
+
+    def _check_params(self) -> None:
+        self._check_stage()  # type: ignore[attr-defined]
+        self._stage_1()._check_params()

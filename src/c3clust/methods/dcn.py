@@ -16,9 +16,9 @@ import torch
 from torch import Tensor
 
 from c3clust import checks, dist
-from c3clust.methods._base import Clusterer, PretrainFields, TrainingFields, parameters
+from c3clust.methods._base import Clusterer, TrainingFields, parameters
 from c3clust.methods.ae import reconstruction_errors
-from c3clust.methods.dae import DAE, pretraining
+from c3clust.methods.dae import PretrainFields
 from c3clust.networks.readouts import Centred
 from c3clust.training import Batch, Stage, TrainingContext
 
@@ -95,16 +95,6 @@ class DCN(PretrainFields, TrainingFields, Clusterer):
     lr : float, default=0.0001
         Learning rate of Adam. The paper: SGD at 1e-4 with momentum 0.9.
 
-    Attributes
-    ----------
-    labels_, confidence_ : ndarray [n]
-    start_labels_ : ndarray [n]
-        The clusters before stage 2: k-means on the codes of the autoencoder.
-    network_ : Centred
-        The autoencoder (`body`) and the centres of its codes (`readout`).
-    stages_ : list of dict
-        Name, epochs, seconds and curves of both stages.
-
     References
     ----------
     Yang, Fu, Sidiropoulos, Hong. Towards K-means-friendly spaces: simultaneous deep learning and clustering. ICML 2017.
@@ -125,14 +115,7 @@ class DCN(PretrainFields, TrainingFields, Clusterer):
 
     def _check_params(self) -> None:
         checks.number("lam", self.lam, 0, why="it weighs the distance to centres. A usual value is 0.05.")
-        self._check_stage()
-        self._stage_1()._check_params()
-
-    def _stage_1(self) -> DAE:
-        return pretraining(self)
-
-    def _build_network(self, shape: tuple[int, ...]) -> Centred:
-        return self._stage_1()._build_network(shape)
+        super()._check_params()
 
     def _fit(self, context: TrainingContext) -> Centred:
         network = self._stage_1()._fit(context)

@@ -17,8 +17,8 @@ import torch
 from torch import Tensor
 
 from c3clust import dist
-from c3clust.methods._base import Clusterer, PretrainFields, TrainingFields, parameters
-from c3clust.methods.dae import DAE, pretraining
+from c3clust.methods._base import Clusterer, TrainingFields, parameters
+from c3clust.methods.dae import PretrainFields
 from c3clust.model_io import with_prefix, without_prefix
 from c3clust.networks.readouts import Centred
 from c3clust.ops import kl_rows, sharpened
@@ -86,16 +86,6 @@ class DEC(PretrainFields, TrainingFields, Clusterer):
     lr : float, default=0.0001
         Learning rate of Adam. The paper: SGD at 0.01.
 
-    Attributes
-    ----------
-    labels_, confidence_ : ndarray [n]
-    start_labels_ : ndarray [n]
-        The clusters before stage 2: k-means on the codes of the autoencoder.
-    network_ : Centred
-        The autoencoder (`body`) and the centres of its codes (`readout`).
-    stages_ : list of dict
-        Name, epochs, seconds and curves of both stages.
-
     References
     ----------
     Xie, Girshick, Farhadi. Unsupervised deep embedding for clustering analysis. ICML 2016.
@@ -112,16 +102,6 @@ class DEC(PretrainFields, TrainingFields, Clusterer):
 
     lr: float = 1e-4
     schedule: str = "constant"
-
-    def _check_params(self) -> None:
-        self._check_stage()
-        self._stage_1()._check_params()
-
-    def _stage_1(self) -> DAE:
-        return pretraining(self)
-
-    def _build_network(self, shape: tuple[int, ...]) -> Centred:
-        return self._stage_1()._build_network(shape)
 
     def _fit(self, context: TrainingContext) -> Centred:
         return fit_sharpened(self, "dec", DECObjective, context)

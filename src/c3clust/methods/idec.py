@@ -11,9 +11,9 @@ from typing import final
 from torch import Tensor
 
 from c3clust import checks, dist
-from c3clust.methods._base import Clusterer, PretrainFields, TrainingFields, parameters
+from c3clust.methods._base import Clusterer, TrainingFields, parameters
 from c3clust.methods.ae import reconstruction_errors
-from c3clust.methods.dae import DAE, pretraining
+from c3clust.methods.dae import PretrainFields
 from c3clust.methods.dec import SharpenedTarget, fit_sharpened
 from c3clust.networks.readouts import Centred
 from c3clust.ops import kl_rows
@@ -57,16 +57,6 @@ class IDEC(PretrainFields, TrainingFields, Clusterer):
         Stage 2. "auto" comes to about 200 steps, and at least 5 epochs.
         The paper: until fewer than 0.1 % of the labels change.
 
-    Attributes
-    ----------
-    labels_, confidence_ : ndarray [n]
-    start_labels_ : ndarray [n]
-        The clusters before stage 2: k-means on the codes of the autoencoder.
-    network_ : Centred
-        The autoencoder (`body`) and the centres of its codes (`readout`).
-    stages_ : list of dict
-        Name, epochs, seconds and curves of both stages.
-
     References
     ----------
     Guo, Gao, Liu, Yin. Improved deep embedded clustering with local structure preservation. IJCAI 2017.
@@ -85,14 +75,7 @@ class IDEC(PretrainFields, TrainingFields, Clusterer):
 
     def _check_params(self) -> None:
         checks.number("gamma", self.gamma, 0, why="it weighs the clustering loss. A usual value is 0.1.")
-        self._check_stage()
-        self._stage_1()._check_params()
-
-    def _stage_1(self) -> DAE:
-        return pretraining(self)
-
-    def _build_network(self, shape: tuple[int, ...]) -> Centred:
-        return self._stage_1()._build_network(shape)
+        super()._check_params()
 
     def _fit(self, context: TrainingContext) -> Centred:
         return fit_sharpened(self, "idec", partial(IDECObjective, gamma=self.gamma), context)

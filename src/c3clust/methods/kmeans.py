@@ -28,10 +28,6 @@ class KMeans(Clusterer):
     n_init : int, default=10
         Starts, of which the best is kept.
 
-    Attributes
-    ----------
-    labels_, confidence_ : ndarray [n]
-
     References
     ----------
     S. Lloyd. Least squares quantization in PCM. IEEE Transactions on Information Theory 28(2), 1982.

@@ -70,7 +70,6 @@ class NMF(Clusterer):
 
     Attributes
     ----------
-    labels_, confidence_ : ndarray [n]
     n_iter_ : int
         Iterations of the factorisation.
     network_ : Centred

@@ -67,10 +67,6 @@ class SC(Clusterer):
     n_init : int, default=20
         Starts of k-means.
 
-    Attributes
-    ----------
-    labels_, confidence_ : ndarray [n]
-
     References
     ----------
     Zelnik-Manor, Perona. Self-tuning spectral clustering. NIPS 2004.

@@ -80,11 +80,8 @@ class SimCLR(NetworkFields, Clusterer):
 
     Attributes
     ----------
-    labels_, confidence_ : ndarray [n]
     network_ : Centred
         Encoder and projection head (`body`) and the centres of the features (`readout`).
-    stages_ : list of dict
-        Name, epochs, seconds and curves of the training stage.
 
     References
     ----------

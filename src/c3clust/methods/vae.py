@@ -8,7 +8,7 @@ Shapes: N samples per batch, d input entries, D code width, M clusters.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 import torch
 from torch import Tensor
@@ -80,14 +80,6 @@ class VAE(AutoencoderFields, TrainingFields, Clusterer):
     epochs : int or "auto", default="auto"
         "auto" comes to about 500 steps, and at least 15 passes. The literature: 50 to 500 epochs.
 
-    Attributes
-    ----------
-    labels_, confidence_ : ndarray [n]
-    network_ : Centred
-        The autoencoder (`body`) and the centres of its codes (`readout`).
-    stages_ : list of dict
-        Name, epochs, seconds and curves of the training stage.
-
     References
     ----------
     Kingma, Welling. Auto-encoding variational Bayes. ICLR 2014. https://arxiv.org/abs/1312.6114
@@ -101,12 +93,11 @@ class VAE(AutoencoderFields, TrainingFields, Clusterer):
     (2, 10)
     """
 
+    autoencoder: ClassVar[type[Autoencoder]] = VariationalAutoencoder
+
     def _check_params(self) -> None:
         self._check_stage()
         self._check_autoencoder()
-
-    def _build_network(self, shape: tuple[int, ...]) -> Centred:
-        return Centred(VariationalAutoencoder(shape, self.hidden, self.code_dim), self.code_dim, self.n_clusters)
 
     def _fit(self, context: TrainingContext) -> Centred:
         return fit_autoencoder(self, VAEObjective(), context)
