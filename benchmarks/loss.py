@@ -16,7 +16,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from benchmarks import harness
-from c3clust import onepass
+from c3clust.methods.c3.loss import one_pass_c3_loss
+from c3clust.onepass import instance_loss
 
 ZETA, GAMMA, TAU_I, D = 0.6, 0.1, 0.5, 128
 
@@ -38,11 +39,11 @@ def plain_instance_loss(z_a: Tensor, z_b: Tensor) -> Tensor:
 
 
 def onepass_c3_loss(z_a: Tensor, z_b: Tensor) -> Tensor:
-    return onepass.c3_loss(z_a, z_b, ZETA, GAMMA)
+    return one_pass_c3_loss(z_a, z_b, ZETA, GAMMA)
 
 
 def onepass_instance_loss(z_a: Tensor, z_b: Tensor) -> Tensor:
-    return onepass.instance_loss(z_a, z_b, TAU_I)
+    return instance_loss(z_a, z_b, TAU_I)
 
 
 LOSSES = {f.__name__: f for f in (plain_c3_loss, onepass_c3_loss, plain_instance_loss, onepass_instance_loss)}

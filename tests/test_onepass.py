@@ -7,7 +7,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from c3clust import onepass
+from c3clust.methods.c3.loss import one_pass_c3_loss
+from c3clust.onepass import instance_loss
 
 
 @pytest.fixture(autouse=True)
@@ -39,6 +40,7 @@ def plain_instance_loss(z_a: Tensor, z_b: Tensor, tau_i: float) -> Tensor:
     return F.cross_entropy(s, (torch.arange(2 * n) + n) % (2 * n))
 
 
+LOSSES = {"c3_loss": one_pass_c3_loss, "instance_loss": instance_loss}
 PLAIN = {"c3_loss": plain_c3_loss, "instance_loss": plain_instance_loss}
 CASES = [
     ("c3_loss", (0.6, 0.1)),
@@ -69,7 +71,7 @@ def value_and_gradient(loss: object, z_a: Tensor, z_b: Tensor, *parameters: floa
 @pytest.mark.parametrize(("n", "block_rows"), [(1, None), (5, 3), (150, None), (150, 1000), (200, 77)])
 def test_equal_to_the_plain_formula(name: str, parameters: tuple[float, ...], n: int, block_rows: int | None) -> None:
     z_a, z_b = blobs(n)
-    value, gradient = value_and_gradient(getattr(onepass, name), z_a, z_b, *parameters, block_rows=block_rows)
+    value, gradient = value_and_gradient(LOSSES[name], z_a, z_b, *parameters, block_rows=block_rows)
     exact = [z.detach().double().requires_grad_() for z in (z_a, z_b)]
     # exp(gamma |s|) and exp(s / tau) magnify the rounding of s; where G's terms cancel, theirs is what remains
     tolerance = 1e-6 * max(1.0, parameters[-1] / 10 if name == "c3_loss" else 0.05 / parameters[-1])
@@ -83,7 +85,7 @@ def test_equal_to_the_plain_formula(name: str, parameters: tuple[float, ...], n:
 @pytest.mark.parametrize(("name", "parameters"), CASES)
 def test_double_precision_and_gradcheck(name: str, parameters: tuple[float, ...]) -> None:
     z_a, z_b = blobs(6, 4, torch.float64)
-    loss, plain = getattr(onepass, name), PLAIN[name]
+    loss, plain = LOSSES[name], PLAIN[name]
     for got, want in zip(
         value_and_gradient(loss, z_a, z_b, *parameters, block_rows=5),
         value_and_gradient(plain, z_a, z_b, *parameters),
@@ -106,7 +108,7 @@ def test_gradcheck_with_weights_held() -> None:
         positive = (s >= 0.6) | twins(5)
         return ((s + log_w).logsumexp(1) - s.masked_fill(~positive, -torch.inf).logsumexp(1)).mean()
 
-    _, gradient = value_and_gradient(onepass.c3_loss, z_a, z_b, 0.6, 4.0)
+    _, gradient = value_and_gradient(one_pass_c3_loss, z_a, z_b, 0.6, 4.0)
     eps = 1e-6
     for i in range(10):
         for j in range(4):
@@ -120,11 +122,11 @@ def test_gradcheck_with_weights_held() -> None:
 @pytest.mark.parametrize("length", [0.9, 1.001, 5.0, 40.0])
 def test_rows_need_not_be_unit(name: str, parameters: tuple[float, ...], length: float) -> None:
     z_a, z_b = ((length * z.detach()).double().requires_grad_() for z in blobs(20))
-    value, gradient = value_and_gradient(getattr(onepass, name), z_a, z_b, *parameters, block_rows=16)
+    value, gradient = value_and_gradient(LOSSES[name], z_a, z_b, *parameters, block_rows=16)
     want, want_gradient = value_and_gradient(PLAIN[name], z_a, z_b, *parameters)
     torch.testing.assert_close(value, want, rtol=1e-9, atol=1e-9)
     torch.testing.assert_close(gradient, want_gradient, rtol=1e-8, atol=1e-10)
-    single = value_and_gradient(getattr(onepass, name), z_a.float(), z_b.float(), *parameters)[0]
+    single = value_and_gradient(LOSSES[name], z_a.float(), z_b.float(), *parameters)[0]
     torch.testing.assert_close(single.double(), want, rtol=1e-4, atol=1e-4)
 
 
@@ -132,7 +134,7 @@ def test_rows_need_not_be_unit(name: str, parameters: tuple[float, ...], length:
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_half_types_are_computed_in_float32(name: str, parameters: tuple[float, ...], dtype: torch.dtype) -> None:
     z_a, z_b = (z.detach().to(dtype).requires_grad_() for z in blobs(40))
-    loss = getattr(onepass, name)
+    loss = LOSSES[name]
     with torch.autocast("cpu", dtype=dtype):
         value, gradient = value_and_gradient(loss, z_a, z_b, *parameters)
     full = [z.detach().float().requires_grad_() for z in (z_a, z_b)]
@@ -146,7 +148,7 @@ def test_half_types_are_computed_in_float32(name: str, parameters: tuple[float, 
 @pytest.mark.parametrize(("name", "parameters"), CASES)
 def test_without_gradient_and_twice(name: str, parameters: tuple[float, ...]) -> None:
     z_a, z_b = blobs(10)
-    loss = getattr(onepass, name)
+    loss = LOSSES[name]
     with torch.no_grad():
         assert not loss(z_a, z_b, *parameters).requires_grad
     torch.testing.assert_close(loss(z_a.detach(), z_b.detach(), *parameters), loss(z_a, z_b, *parameters).detach())
@@ -162,7 +164,7 @@ def test_shuffling_and_swapping_change_nothing() -> None:
     z_a, z_b = blobs(50)
     order = torch.randperm(50, generator=torch.Generator().manual_seed(0))
     for name, parameters in CASES[:2] + CASES[5:6]:
-        loss = getattr(onepass, name)
+        loss = LOSSES[name]
         value = loss(z_a, z_b, *parameters)
         torch.testing.assert_close(loss(z_b, z_a, *parameters), value)
         torch.testing.assert_close(loss(z_a[order], z_b[order], *parameters, block_rows=30), value)

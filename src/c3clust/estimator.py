@@ -10,7 +10,7 @@ import logging
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -52,6 +52,9 @@ class Estimator(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     n_clusters: int
     random_state: Any
     start_stage_: int | None
+    quality_: dict[str, Any] | None
+
+    older_models: ClassVar[dict[str, Any]] = {}  # values of parameters that models of format 1 do not have
 
     # What a method defines.
 
@@ -200,7 +203,7 @@ class Estimator(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
 
     def _train(self, context: TrainingContext) -> None:
         """Train, and set the learned attributes."""
-        self.start_stage_, self._edits_ = None, None
+        self.start_stage_, self.quality_, self._edits_ = None, None, None
         with torch.random.fork_rng(devices=[context.device] if context.device.type == "cuda" else []):
             torch.manual_seed(context.seed)
             self.network_ = self._fit(context).eval()
@@ -279,7 +282,8 @@ def restore(
     for name in params:
         if name not in inspect.signature(cls).parameters:
             raise RunError(f"{folder}: {cls.__name__} has no parameter {name!r}; the model is of another version.")
-    estimator = cls(**(params | given))
+    older = {name: value for name, value in cls.older_models.items() if name not in meta["params"]}  # type: ignore[attr-defined]
+    estimator = cls(**(older | params | given))
     try:
         checks.whole("n_clusters", estimator.n_clusters, why="it is the number of clusters.")
         estimator._check_params()

@@ -37,7 +37,7 @@ class InputOptions:
     encoder: Any = None
     image_size: int | None = None
     scale: str = "auto"
-    standardise: bool = True  # what scale="auto" means for feature vectors
+    standardise: float = np.inf  # the largest number of features that scale="auto" standardises
     views: int = 0  # random views of each sample that an encoder makes features of
     finetune: bool = False
 
@@ -167,7 +167,8 @@ class Preprocessor:
     def _fit_scaling(self, samples: Dataset, options: InputOptions) -> ArrayLike:
         """Set the scaling and the shape."""
         scaled = self.encoder is not None and self.encoder.scaled
-        standard = options.standardise and not scaled if options.scale == "auto" else options.scale == "standard"
+        few = len(samples.x.shape) == 2 and samples.x.shape[1] <= options.standardise
+        standard = few and not scaled if options.scale == "auto" else options.scale == "standard"
         if len(samples.x.shape) != 2 or not standard:
             self.scaling = None
         elif self.scaling is None:

@@ -8,6 +8,7 @@ import re
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
+import numpy as np
 from torch import nn
 
 from c3clust import checks
@@ -60,7 +61,7 @@ class Clusterer(_Documented, Estimator):
         Largest entry of each sample's soft assignment.
     """
 
-    standardises: ClassVar[bool] = True  # scale feature vectors to mean 0 and standard deviation 1
+    standardise: ClassVar[float] = np.inf  # the largest number of features that are standardised
 
     n_clusters: int = 10
     _: KW_ONLY
@@ -73,7 +74,7 @@ class Clusterer(_Documented, Estimator):
         cls.__doc__ = _with_inherited_entries(cls)
 
     def _input_options(self) -> InputOptions:
-        return InputOptions(self.encoder, self.image_size, standardise=self.standardises)
+        return InputOptions(self.encoder, self.image_size, standardise=self.standardise)
 
 
 @parameters
@@ -223,7 +224,8 @@ class EncoderFields(NetworkFields):
 
     def _input_options(self) -> InputOptions:
         encoder = None if self.encoder == "auto" and self.backbone != "auto" else self.encoder
-        return InputOptions(encoder, self.image_size, self.scale, True, self.views, self.finetune)  # type: ignore[attr-defined]
+        size = self.image_size  # type: ignore[attr-defined]
+        return InputOptions(encoder, size, self.scale, views=self.views, finetune=self.finetune)
 
     def _training_options(self) -> TrainingOptions:
         return TrainingOptions(self.augment, self.device, self.compile, self.verbose)

@@ -57,7 +57,7 @@ class AC(Clusterer):
     True
     """
 
-    standardises: ClassVar[bool] = False
+    standardise: ClassVar[float] = 0
 
     linkage: str = "ward"
     n_neighbors: int | str | None = "auto"

@@ -41,7 +41,7 @@ class KMeans(Clusterer):
     True
     """
 
-    standardises: ClassVar[bool] = False
+    standardise: ClassVar[float] = 0
 
     scale: str = "auto"
     n_init: int = 10
@@ -51,7 +51,7 @@ class KMeans(Clusterer):
         checks.whole("n_init", self.n_init, why="it counts starts. A usual value is 10.")
 
     def _input_options(self) -> InputOptions:
-        return InputOptions(self.encoder, self.image_size, self.scale, standardise=self.standardises)
+        return InputOptions(self.encoder, self.image_size, self.scale, standardise=self.standardise)
 
     def _build_network(self, shape: tuple[int, ...]) -> Centres:
         return Centres(self.n_clusters, int(np.prod(shape)))

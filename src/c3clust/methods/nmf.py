@@ -90,7 +90,7 @@ class NMF(Clusterer):
     (2, 10)
     """
 
-    standardises: ClassVar[bool] = False
+    standardise: ClassVar[float] = 0
 
     n_parts: int | None = None
     max_iter: int = 200

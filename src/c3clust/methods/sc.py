@@ -81,7 +81,7 @@ class SC(Clusterer):
     True
     """
 
-    standardises: ClassVar[bool] = False
+    standardise: ClassVar[float] = 0
 
     n_neighbors: int = 10
     scale_neighbor: int = 7

@@ -14,6 +14,10 @@ Fields that other parts of the package read:
     encoder  of a run on the features of an encoder: {"name", "what", "weights", "licence",
              "labels": "yes" | "no" | "unknown", "trained_on", "views", "features", "finetuned", "seconds", ...}; else
              null. Runs whose encoder was trained with labels do not belong in the same table as others.
+    quality  without labels, of a C3 run that is guided by neighbours: {"estimated_accuracy", "interval": [low, high],
+             "prior", "agreement": {prior: mean adjusted Rand index of the members}, "comparison" with k-means:
+             {"agreement", "kept": [C3, k-means], "supported": [C3, k-means], "simple_is_as_good", "doubtful"}}; else
+             null
     scores   {"acc", "nmi", "ari"} of the final labels, if true labels are known; else null
     notes    messages for the user, one sentence each
 """
@@ -57,6 +61,7 @@ class RunRecord:
     stages: list[dict[str, Any]] = field(default_factory=list)
     seconds: float = 0.0
     encoder: dict[str, Any] | None = None
+    quality: dict[str, Any] | None = None
     scores: dict[str, float] | None = None
     notes: list[str] = field(default_factory=list)
     versions: dict[str, str] = field(default_factory=versions)

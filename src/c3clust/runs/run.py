@@ -172,6 +172,7 @@ class Run:
             data=_describe(dataset, config.data["fingerprint"]),
             stages=stages,
             encoder=estimator.encoder_note_,
+            quality=estimator.quality_,
             seconds=time.perf_counter() - self.started,
             notes=[*dataset.notes, *notes, *estimator.notes_, *_monitor_notes(stages)],
             device=str(estimator.device_),

@@ -4,24 +4,26 @@ import copy
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import torch
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor
+from torch import Tensor, nn
 
 from c3clust import checks, dist
 from c3clust.errors import InputError
 from c3clust.estimator import read_model, restore
 from c3clust.methods._base import Clusterer, EncoderFields, parameters
 from c3clust.methods.c3.guard import Guard, effective_clusters
+from c3clust.methods.c3.heads import PRIORS, fit_heads
 from c3clust.methods.c3.loss import c3_loss, positives_per_view
 from c3clust.methods.c3.zeta import SAMPLES, choose_zeta
 from c3clust.methods.cc import CC, cluster_loss, cluster_projections, fit_head
 from c3clust.metrics import acc
 from c3clust.networks import ClusterNet
 from c3clust.networks.readouts import spherical_kmeans
-from c3clust.preprocess import Preprocessor
+from c3clust.networks.voting import VotingHeads
+from c3clust.preprocess import InputOptions, Preprocessor
 from c3clust.training import Batch, Stage, TrainingContext, encode_views
 
 __all__ = ["C3", "C3Objective"]
@@ -29,6 +31,7 @@ __all__ = ["C3", "C3Objective"]
 LOST = 0.05  # share of samples on which the head disagrees with k-means in z: the head has lost the clusters
 EVEN = 0.95  # of the effective clusters in z before stage 2: the clusters of z have not merged
 HEADS = ("follow", "frozen", "joint")
+NARROW = 64  # features; up to here vectors are columns with units of their own, and are standardised
 
 
 @dataclass(frozen=True)
@@ -63,8 +66,21 @@ class C3Objective:
 class C3(EncoderFields, Clusterer):
     """Cluster images (or feature vectors) with C3: contrastive clustering, then cross-instance guidance.
 
+    Feature vectors (of an encoder, embeddings, texts, tables) are guided by their nearest neighbours, images that are
+    learned from scratch by views that have become close: docs/METHOD.md has both in one page.
+
     Parameters
     ----------
+    guidance : {"auto", "neighbours", "views"}, default="auto"
+        Which pairs of samples are positives. "neighbours": nearest neighbours in the space of the feature vectors;
+        several linear heads are trained on them and vote. "views": views whose projections z are close, after CC has
+        trained them; the paper. "auto": neighbours for feature vectors, unless `zeta`, `start` or `finetune` asks for
+        the paper's stages; views for images.
+    prior : {"auto", "even", "free"} or float, default="auto"
+        With neighbours: how strongly clusters are pressed to equal sizes. "even" is 1, "free" .25, "auto" selects among
+        1, .5 and .25 the value at which independent heads agree most.
+    members : int or "auto", default="auto"
+        With neighbours: the number of heads that vote; "auto" is 8.
     zeta : float or "auto", default="auto"
         Cosine from which two views count as positives. The paper: 0.6, and 0.95 for 200 clusters. Too small a value
         merges clusters: then positives per view settle above 2N / n_clusters. "auto" looks for the value at which they
@@ -99,11 +115,14 @@ class C3(EncoderFields, Clusterer):
     ----------
     labels_, confidence_ : ndarray [n]
         Cluster of each sample, and the largest entry of its soft assignment.
+    quality_ : dict or None
+        With neighbours: the estimated accuracy and its interval, the prior, and a comparison with k-means; no labels
+        are involved. Mean confidence is the estimated accuracy.
     zeta_ : float
-        The threshold that stage 2 used.
+        With views: the threshold that stage 2 used.
     start_labels_ : ndarray [n]
-        The clusters before stage 2: CC's.
-    network_ : ClusterNet
+        With views: the clusters before stage 2, CC's.
+    network_ : VotingHeads or ClusterNet
     stages_ : list of dict
         Name, epochs, seconds and curves of each stage trained.
 
@@ -121,6 +140,9 @@ class C3(EncoderFields, Clusterer):
     ((1797,), (2, 128))
     """
 
+    guidance: str = "auto"
+    prior: float | str = "auto"
+    members: int | str = "auto"
     zeta: float | str = "auto"
     gamma: float = 0.1
     head: str = "follow"
@@ -138,7 +160,16 @@ class C3(EncoderFields, Clusterer):
     lr: float = 1e-4
     schedule: str = "constant"
 
+    older_models: ClassVar[dict[str, Any]] = {"guidance": "views"}
+
     def _check_params(self) -> None:
+        checks.choice("guidance", self.guidance, ("auto", "neighbours", "views"))
+        if self.prior not in PRIORS:
+            checks.number(
+                "prior", self.prior, 0, 1, why='it is an exponent. Usual values are "auto", "even" and "free".'
+            )
+        if self.members != "auto":
+            checks.whole("members", self.members, why='it counts heads that vote. "auto" is 8.')
         if self.zeta != "auto":
             checks.number(
                 "zeta", self.zeta, -1, 1, why="it is compared with a cosine similarity. A usual value is 0.6."
@@ -165,13 +196,50 @@ class C3(EncoderFields, Clusterer):
             return super()._choose_preprocessor(dataset)
         return copy.copy(_fitted(self.start).preprocessor_), None
 
-    def _build_network(self, shape: tuple[int, ...]) -> ClusterNet:
-        network = self._stage_1()._build_network(shape)
+    def _uses_neighbours(self, shape: tuple[int, ...]) -> bool:
+        """Whether the positives are nearest neighbours, for samples of this shape."""
+        if len(shape) != 1 and self.guidance == "neighbours":
+            raise InputError(
+                'guidance="neighbours" needs feature vectors: give an encoder, or leave guidance out for images.'
+            )
+        asks_for_stages = self.zeta != "auto" or self.start is not None or self.finetune
+        return len(shape) == 1 and (self.guidance == "neighbours" or (self.guidance == "auto" and not asks_for_stages))
+
+    def _input_options(self) -> InputOptions:
+        """Neighbours need no views, and distances that standardisation does not distort."""
+        options = super()._input_options()
+        if self.guidance == "views" or not self._uses_neighbours((1,)):
+            return options
+        return replace(options, views=0, standardise=NARROW)
+
+    def _build_network(self, shape: tuple[int, ...]) -> nn.Module:
+        if self._uses_neighbours(shape):
+            return VotingHeads(self.n_clusters, shape[0])
+        network: ClusterNet = self._stage_1()._build_network(shape)
         if self.readout == "z":
             network.centres = torch.zeros(self.n_clusters, self.projection_dim)
         return network
 
-    def _fit(self, context: TrainingContext) -> ClusterNet:
+    def _fit(self, context: TrainingContext) -> nn.Module:
+        return self._fit_heads(context) if self._uses_neighbours(context.shape) else self._fit_stages(context)
+
+    def _fit_heads(self, context: TrainingContext) -> VotingHeads:
+        """Guidance by neighbours: heads on the feature vectors."""
+        started, encoder = time.perf_counter(), self.preprocessor_.encoder
+        network, quality = fit_heads(
+            context.pixels(),
+            self.n_clusters,
+            scaled=self.preprocessor_.scaling is not None or (encoder is not None and encoder.scaled),
+            prior=self.prior,
+            members=None if isinstance(self.members, str) else self.members,
+            seed=context.seed,
+        )
+        self.quality_ = quality.plain()
+        context.stages.append({"name": "heads", "epochs": 0, "seconds": time.perf_counter() - started, "curves": {}})
+        return network.to(context.device)
+
+    def _fit_stages(self, context: TrainingContext) -> ClusterNet:
+        """Guidance by views: CC, then the C3 loss."""
         network = self._stage_1()._fit(context) if self.start is None else self._started(context)
         self._keep_start(network, context)
         epochs = self._epochs(context, 56, 3, 20)

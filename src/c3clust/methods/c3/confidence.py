@@ -1,0 +1,115 @@
+"""Confidence without labels: how far independent clusterings support a result, and how it compares with k-means.
+
+Shapes: n samples, M members, K clusters.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import brentq
+
+from c3clust.methods.c3.consensus import matched_agreement
+from c3clust.methods.c3.neighbours import (
+    Settings,
+    draw_dims,
+    kmeans,
+    linkage_start,
+    member_rows,
+    nearest,
+    neighbour_count,
+    smoothed,
+)
+
+__all__ = ["Comparison", "accuracy_estimate", "compare", "softened", "temperature_for", "witnesses"]
+
+SYSTEMATIC = 0.035  # standard error of the estimated accuracy that more samples do not lower
+MARGIN = 0.01  # differences from k-means below this are not reported
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The result beside k-means on the same features, in this order where there are two. No labels are involved."""
+
+    agreement: float  # share of samples on which both agree
+    kept: tuple[float, float]  # share of nearest neighbours in the same cluster, above chance
+    supported: tuple[float, float]  # agreement with independent clusterings
+    simple_is_as_good: bool  # then the result is that of k-means
+    doubtful: bool  # k-means is better in one of the two
+
+
+def witnesses(
+    z: np.ndarray, K: int, unit: bool, s: Settings, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Samples [n'], and independent clusterings of them [3, M, n'].
+
+    Heads that were trained on the same neighbours repeat each other's errors. A witness knows neither the heads nor
+    their neighbours: it sees a tenth of the dimensions (of few, half) and finds neighbours there. Three kinds: k-means,
+    k-means of smoothed rows, and average linkage of smoothed rows.
+    """
+    F, index = z.shape[1], np.sort(rng.permutation(len(z))[: s.witnesses])
+    k = neighbour_count(len(index), K, s.neighbours)
+    found = []
+    for rows in member_rows(z[index], draw_dims(F, s.members, max(min(F // 2, 32), 1), rng), unit):
+        smooth, seed = smoothed(rows, nearest(rows, k)), int(rng.integers(2**31))
+        anchors = rng.permutation(len(index))[: s.anchors]
+        found.append(
+            [kmeans(rows, K, seed).labels_, kmeans(smooth, K, seed).labels_, linkage_start(smooth, K, anchors)]
+        )
+    return index, np.array(found).transpose(1, 0, 2)
+
+
+def accuracy_estimate(labels: np.ndarray, votes: Sequence[np.ndarray], K: int) -> tuple[float, tuple[float, float]]:
+    """Mean agreement of the labels with the vote of each kind of witness, and an interval.
+
+    SYSTEMATIC is the error that remains with many samples and unanimous witnesses, as measured on labelled data.
+    """
+    each = [matched_agreement(one, labels, K) for one in votes]
+    estimate = float(np.mean(each))
+    error = np.sqrt(estimate * (1 - estimate) / len(labels) + np.var(each) / len(each) + SYSTEMATIC**2)
+    return estimate, (max(float(estimate - 2 * error), 0.0), min(float(estimate + 2 * error), 1.0))
+
+
+def softened(mean: np.ndarray, temperature: float) -> np.ndarray:
+    """Rows proportional to mean^(1/T): same order, other confidence."""
+    logs = np.log(np.maximum(mean, 1e-6)) / temperature
+    x = np.exp(logs - logs.max(1, keepdims=True))
+    return x / x.sum(1, keepdims=True)
+
+
+def temperature_for(mean: np.ndarray, target: float) -> float:
+    """The temperature at which the mean confidence of the rows `mean` [n, K] is the target, within [.05, 50]."""
+
+    def gap(log_temperature: float) -> float:
+        return float(softened(mean, np.exp(log_temperature)).max(1).mean() - target)
+
+    low, high = np.log(0.05), np.log(50.0)
+    if gap(low) <= 0:
+        return 0.05
+    return 50.0 if gap(high) >= 0 else float(np.exp(brentq(gap, low, high, xtol=1e-3)))
+
+
+def kept_above_chance(labels: np.ndarray, neighbours: np.ndarray) -> float:
+    """Mean share of neighbours in the same cluster, less what clusters of these sizes have by chance; at most 1."""
+    kept = float((labels[neighbours] == labels[:, None]).mean())
+    chance = float(((np.bincount(labels) / len(labels)) ** 2).sum())
+    return (kept - chance) / max(1 - chance, 1e-9)
+
+
+def support(labels: np.ndarray, clusterings: np.ndarray, K: int) -> float:
+    """Mean agreement with single witnesses. clusterings: [3, M, n']."""
+    return float(np.mean([matched_agreement(one, labels, K) for kind in clusterings for one in kind]))
+
+
+def compare(
+    labels: np.ndarray, simple: np.ndarray, neighbours: np.ndarray, index: np.ndarray, clusterings: np.ndarray, K: int
+) -> Comparison:
+    """The labels beside those of k-means, by neighbours kept and by support.
+
+    Both at least as good: the simple result is as good as far as anyone can tell, and is preferred. One of them better
+    by more than MARGIN: nobody can tell, and the result is doubtful.
+    """
+    kept = kept_above_chance(labels, neighbours), kept_above_chance(simple, neighbours)
+    supported = support(labels[index], clusterings, K), support(simple[index], clusterings, K)
+    gains = kept[1] - kept[0], supported[1] - supported[0]
+    return Comparison(matched_agreement(simple, labels, K), kept, supported, min(gains) >= 0, max(gains) > MARGIN)

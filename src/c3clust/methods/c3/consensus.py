@@ -1,0 +1,75 @@
+"""Consensus: clusterings are matched (Hungarian method) and vote; how much they agree selects the prior.
+
+Shapes: n samples, M members, P priors, K clusters.
+"""
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+from sklearn.metrics import adjusted_rand_score
+
+__all__ = ["consensus", "matched_agreement", "select_prior", "stability", "vote"]
+
+EVIDENCE = 0.03  # gain in agreement for which even sizes are given up
+
+
+def counts_of(a: np.ndarray, b: np.ndarray, K: int) -> np.ndarray:
+    """[K, K]: how many samples are in cluster i of a and j of b."""
+    return np.bincount(a * K + b, minlength=K * K).reshape(K, K)
+
+
+def rand_indices(labels: np.ndarray) -> np.ndarray:
+    """[M, M]: adjusted Rand index of all pairs of members. labels: [M, n]."""
+    M = len(labels)
+    found = np.eye(M)
+    for a in range(M):
+        for b in range(a):
+            found[a, b] = found[b, a] = adjusted_rand_score(labels[a], labels[b])
+    return found
+
+
+def stability(labels: np.ndarray) -> float:
+    """Mean adjusted Rand index of different members. One member alone has 1."""
+    M = len(labels)
+    return float((rand_indices(labels).sum() - M) / (M * (M - 1))) if M > 1 else 1.0
+
+
+def matching(labels: np.ndarray, reference: np.ndarray, K: int) -> np.ndarray:
+    """[K]: which cluster of the reference each cluster is (Hungarian method on the counts)."""
+    return linear_sum_assignment(-counts_of(labels, reference, K))[1]
+
+
+def matched_agreement(labels: np.ndarray, reference: np.ndarray, K: int) -> float:
+    """Share of samples in the same cluster after matching."""
+    return float((matching(labels, reference, K)[labels] == reference).mean())
+
+
+def consensus(q: np.ndarray, rounds: int = 3) -> tuple[np.ndarray, np.ndarray]:
+    """Matched orders [M, K] of the members' clusters, and the mean [n, K] of their assignments. q: [M, n, K].
+
+    The first reference is the member that agrees most with the others; then it is the vote itself.
+    """
+    K = q.shape[2]
+    labels = q.argmax(2)
+    reference = labels[int(rand_indices(labels).sum(1).argmax())]
+    for _ in range(rounds):
+        order = np.stack([np.argsort(matching(member, reference, K)) for member in labels])
+        mean = np.take_along_axis(q, order[:, None], axis=2).mean(0)
+        reference = mean.argmax(1)
+    return order, mean
+
+
+def vote(labels: np.ndarray, K: int) -> np.ndarray:
+    """[n]: the labels that most of the clusterings [M, n] give, after matching."""
+    return consensus(np.eye(K, dtype=np.float32)[labels])[1].argmax(1)
+
+
+def select_prior(q: np.ndarray) -> tuple[int, list[float]]:
+    """The prior whose members agree most, and how much those of each do. q: [P, M, n, K], the evenest prior first.
+
+    Members start from clusterings with different errors (`starts`). Under the right pressure on the sizes they meet;
+    too much divides large clusters in different places, too little leaves members where they started. Even sizes are
+    given up only for a gain of more than EVIDENCE.
+    """
+    agreement = [stability(each.argmax(2)) for each in q]
+    best = int(np.argmax(agreement))
+    return (best if agreement[best] > agreement[0] + EVIDENCE else 0), agreement

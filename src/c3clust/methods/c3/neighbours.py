@@ -1,0 +1,251 @@
+"""Guidance by neighbours: linear heads on feature vectors, whose positives are nearest neighbours in that space.
+
+A sample and one of its nearest neighbours should get the same cluster. The objective is that of TEMI (Adaloglou,
+Michels, Kalisch, Kollmann, BMVC 2023, https://arxiv.org/abs/2303.17896). Departures: the heads start from clusterings
+of the features; the division by the cluster sizes has an exponent, which is selected; each head sees a random subset of
+the dimensions; all heads vote (consensus.py); the teacher is a moving average of assignments, not of weights.
+
+Shapes: n samples, F dimensions, f of them seen by a member, M members, P priors, K clusters, k neighbours, B batch.
+"""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from scipy.cluster.hierarchy import fcluster, linkage
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from torch import Tensor
+
+__all__ = [
+    "Settings",
+    "nearest",
+    "neighbour_count",
+    "neighbour_loss",
+    "scale_rows",
+    "smoothed",
+    "starts",
+    "train_heads",
+]
+
+LENGTHS = 0.3  # coefficient of variation up to which row lengths are alike; those of encoders have .07 to .16
+MIN_DIMENSIONS = 64  # that a member sees; else a tenth of them
+LINKED = 40  # samples per cluster from which average linkage is computed, at least
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The constants of the heads. They were chosen on the shared folders with scores in sight (docs/FOLDERS.md)."""
+
+    members: int = 8
+    neighbours: int = 25  # k at most; never more than half a cluster of average size
+    beta: float = 0.6  # sharpness of the objective; TEMI's value
+    tau: float = 0.1  # temperature of the logits
+    steps: int = 300
+    batch: int = 512  # B at most
+    lr: float = 3e-3  # of Adam; falls to 0 over the second half
+    momentum: float = 0.9  # of the teacher, per pass over the samples
+    anchors: int = 1500  # samples from which average linkage is computed
+    witnesses: int = 2000  # samples on which the independent clusterings are computed
+
+
+# 1. Features
+
+
+def unit_rows(x: np.ndarray) -> np.ndarray:
+    """Rows scaled to unit length."""
+    return x / np.maximum(np.linalg.norm(x, axis=-1, keepdims=True), 1e-9)
+
+
+def scale_rows(x: np.ndarray, unit: bool) -> tuple[np.ndarray, np.ndarray, float]:
+    """Centred rows of unit length, or (a table) of mean squared length 1; with the centre and the scale.
+
+    Centred and not standardised: dimensions that vary little carry noise, which standardisation amplifies.
+    """
+    centre = x.mean(0)
+    z = x - centre
+    scale = 1.0 if unit else max(float(np.sqrt((z**2).sum(1).mean())), 1e-9)
+    return (unit_rows(z) if unit else z / np.float32(scale)), centre, scale
+
+
+def lengths_alike(x: np.ndarray) -> bool:
+    """Whether centred rows differ little in length, as those of encoders do: then directions tell clusters apart.
+
+    Where lengths differ, a cluster may lie at the centre, and has no direction.
+    """
+    length = np.linalg.norm(x - x.mean(0), axis=1)
+    return bool(length.std() <= LENGTHS * length.mean())
+
+
+def member_rows(z: np.ndarray, dims: np.ndarray, unit: bool) -> np.ndarray:
+    """The rows as members see them: [M, n, f], of unit length again."""
+    zs = np.stack([z[:, d] for d in dims])
+    return unit_rows(zs) if unit else zs
+
+
+def draw_dims(F: int, M: int, least: int, rng: np.random.Generator) -> np.ndarray:
+    """[M, f]: a random tenth of the dimensions for each member, at least `least` of them."""
+    f = min(F, max(round(F / 10), least))
+    return np.stack([np.sort(rng.permutation(F)[:f]) for _ in range(M)])
+
+
+def nearest(z: np.ndarray, k: int, block: int = 1024) -> np.ndarray:
+    """[n, k]: the k nearest other samples of each sample, in blocks so that memory is bounded."""
+    square, found = (z**2).sum(1), []
+    for i in range(0, len(z), block):
+        distance = square - 2 * z[i : i + block] @ z.T  # [block, n], less a constant per row
+        distance[np.arange(len(distance)), np.arange(i, i + len(distance))] = np.inf
+        found.append(np.argpartition(distance, k - 1, axis=1)[:, :k])
+    return np.concatenate(found)
+
+
+def neighbour_count(n: int, K: int, most: int) -> int:
+    """At most half a cluster of average size, n / 2K."""
+    return int(min(max(n // (2 * K), 3), most, n - 1))
+
+
+def smoothed(z: np.ndarray, neighbours: np.ndarray) -> np.ndarray:
+    """Each sample's mean with its neighbours. Rows between clusters become short, which separates clusters."""
+    total = z.copy()
+    for column in neighbours.T:
+        total += z[column]
+    return total / (neighbours.shape[1] + 1)
+
+
+# 2. Starts
+
+
+def nearest_mean(z: np.ndarray, anchors: np.ndarray, labels: np.ndarray, K: int) -> np.ndarray:
+    """[n]: the cluster whose mean over the anchors is nearest."""
+    means = np.stack([z[anchors][labels == c].mean(0) if (labels == c).any() else z[anchors[0]] for c in range(K)])
+    return ((means**2).sum(1) - 2 * z @ means.T).argmin(1)
+
+
+def kmeans(z: np.ndarray, K: int, seed: int, n_init: int = 2) -> KMeans:
+    """scikit-learn's k-means; fewer distinct samples than clusters are no reason for a warning here."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return KMeans(K, n_init=n_init, random_state=seed).fit(z)
+
+
+def linkage_start(z: np.ndarray, K: int, anchors: np.ndarray) -> np.ndarray:
+    """Average linkage of the anchors. It finds clusters of uneven sizes where k-means divides the large ones."""
+    labels = fcluster(linkage(z[anchors], "average"), K, "maxclust") - 1 if len(anchors) > 1 else np.zeros(1, int)
+    found = nearest_mean(z, anchors, labels, K)
+    found[anchors] = labels
+    return found
+
+
+def starts(views: np.ndarray, K: int, most: int, rng: np.random.Generator) -> np.ndarray:
+    """[M, n]: every other member starts from average linkage, the rest from k-means. views: [M, n, f], smoothed."""
+    n, found = views.shape[1], []
+    for m, z in enumerate(views):
+        anchors = rng.permutation(n)[: min(max(int(0.8 * n), 2 * K), max(most, LINKED * K), n)]
+        found.append(kmeans(z, K, int(rng.integers(2**31))).labels_ if m % 2 else linkage_start(z, K, anchors))
+    return np.stack(found)
+
+
+# 3. Loss
+
+
+def partner_scores(log_q: Tensor, log_t: Tensor, log_p: Tensor, beta: float, prior: Tensor | float) -> Tensor:
+    """log of (q_m(x) t_m(x'))^beta / p_m^prior, cluster by cluster: [..., K, B]."""
+    return beta * (log_q + log_t) - prior * log_p
+
+
+def neighbour_loss(
+    log_q: Tensor, t: Tensor, w: Tensor, p: Tensor, beta: float = 0.6, prior: Tensor | float = 1.0
+) -> Tensor:
+    """-w log sum_m (q_m(x) t_m(x'))^beta / p_m^prior, mean over the batch: TEMI, section 3, with the exponent `prior`.
+
+    log_q: [..., K, B] of the samples; t: [..., K, B] of their partners, by the teacher; w: [..., B]; p: [..., K, 1].
+    """
+    scores = partner_scores(log_q, t.clamp(min=1e-8).log(), p.clamp(min=1e-6).log(), beta, prior)
+    return -(w * scores.logsumexp(dim=-2)).mean(dim=-1)
+
+
+def logit_gradient(log_q: Tensor, t: Tensor, w: Tensor, p: Tensor, beta: float, prior: Tensor | float) -> Tensor:
+    """The gradient of `neighbour_loss` with respect to the logits: w beta (q - r) / B, with r the normalised scores.
+
+    So each sample is drawn to r, the product of its own assignment and its partner's, divided by the cluster sizes.
+    """
+    scores = partner_scores(log_q, t.clamp(min=1e-8).log(), p.clamp(min=1e-6).log(), beta, prior)
+    return w.unsqueeze(-2) * beta * (log_q.exp() - scores.softmax(dim=-2)) / log_q.shape[-1]
+
+
+# 4. Training: all members and all priors at once
+
+
+def start_heads(z: Tensor, labels: np.ndarray, K: int, unit: bool) -> tuple[Tensor, Tensor]:
+    """Weights [M, K, f] and biases [M, K, 1] from clusterings [M, n] of the rows z [M, f, n].
+
+    Rows of unit length: the cosine with the mean direction. Others: the nearest mean, z mu - |mu|^2 / 2.
+    """
+    one_hot = torch.nn.functional.one_hot(torch.as_tensor(labels, dtype=torch.long), K).float()
+    means = torch.bmm(z, one_hot).transpose(1, 2) / one_hot.sum(1).clamp(min=1).unsqueeze(2)  # [M, K, f]
+    square = (means**2).sum(dim=2, keepdim=True)
+    return (means / square.sqrt().clamp(min=1e-6), torch.zeros_like(square)) if unit else (means, -square / 2)
+
+
+def adam_step(parameter: Tensor, gradient: Tensor, moments: tuple[Tensor, Tensor], step: int, rate: float) -> None:
+    """One step of Adam (Kingma, Ba, ICLR 2015) for a gradient in closed form: a third faster here than autograd."""
+    first, second = moments
+    first.mul_(0.9).add_(gradient, alpha=0.1)
+    second.mul_(0.999).addcmul_(gradient, gradient, value=0.001)
+    parameter.addcdiv_(first / (1 - 0.9**step), (second / (1 - 0.999**step)).sqrt() + 1e-8, value=-rate)
+
+
+@torch.no_grad()
+def train_heads(
+    zs: np.ndarray,
+    neighbours: np.ndarray,
+    start: np.ndarray,
+    K: int,
+    priors: Sequence[float],
+    s: Settings,
+    seed: int,
+    unit: bool = True,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Weights [P, M, K, f] and biases [P, M, K] of one head for each prior and member.
+
+    zs: [M, n, f]; neighbours: [n, k]; start: [M, n] labels.
+    """
+    M, n, f = zs.shape
+    P, B = len(priors), min(s.batch, n)
+    generator = torch.Generator().manual_seed(seed)
+    z = torch.from_numpy(zs.transpose(0, 2, 1).copy())  # [M, f, n]
+    partners = torch.from_numpy(neighbours)
+    prior = torch.tensor(priors).view(1, P, 1, 1)
+    weight, bias = (each.repeat(1, P, 1) for each in start_heads(z, start, K, unit))  # [M, P K, f], [M, P K, 1]
+    moments = [(torch.zeros_like(a), torch.zeros_like(a)) for a in (weight, bias)]
+
+    def log_q(rows: Tensor) -> Tensor:
+        return torch.log_softmax(torch.baddbmm(bias, weight, rows).div_(s.tau).view(M, P, K, -1), dim=2)
+
+    t = log_q(z).exp_()  # [M, P, K, n], the teacher: moving average of the assignments
+    p = t.mean(dim=3, keepdim=True)  # [M, P, K, 1], cluster sizes
+    order, at, period = torch.randperm(n, generator=generator), 0, max(1, n // B)
+    for step in range(1, s.steps + 1):
+        if at + B > n:
+            order, at = torch.randperm(n, generator=generator), 0
+        i, at = order[at : at + B], at + B
+        j = partners[i, torch.randint(partners.shape[1], (B,), generator=generator)]
+        rows, t_j = z[:, :, i], t[..., j]
+        w = (t[..., i] * t_j).sum(dim=2)  # [M, P, B]: pairs that the teacher separates count little
+        g = logit_gradient(log_q(rows), t_j, w, p, s.beta, prior).view(M, P * K, B) / s.tau
+        rate = s.lr * min(1.0, 2 * (1 - (step - 1) / s.steps))
+        adam_step(weight, torch.bmm(g, rows.transpose(1, 2)), moments[0], step, rate)
+        adam_step(bias, g.sum(dim=2, keepdim=True), moments[1], step, rate)
+        if step % period == 0:
+            t.lerp_(log_q(z).exp_(), 1 - s.momentum)
+            p = t.mean(dim=3, keepdim=True)
+    weight, bias = weight.view(M, P, K, f).transpose(0, 1), bias.view(M, P, K).transpose(0, 1)
+    return weight.numpy() / s.tau, bias.numpy() / s.tau
+
+
+def assignments(zs: np.ndarray, weight: np.ndarray, bias: np.ndarray) -> np.ndarray:
+    """[M, n, K]: softmax of the members' logits. zs: [M, n, f]; weight: [M, K, f]; bias: [M, K]."""
+    logits = torch.baddbmm(torch.from_numpy(bias)[:, None], torch.from_numpy(zs), torch.from_numpy(weight).mT)
+    return logits.softmax(dim=2).numpy()
