@@ -63,5 +63,5 @@ class VotingHeads(nn.Module):
             known = dims.ndim == 2 and ((dims >= 0) & (dims < self.width)).all()
             if not known or weight.shape != (len(dims), self.n_clusters, dims.shape[1]):
                 raise ValueError("the heads of the members do not fit together")
-            self._set_members(*dims.shape, device=self.dims.device)
+            self._set_members(len(dims), dims.shape[1], self.dims.device)
         super()._load_from_state_dict(state, prefix, *args)
