@@ -1,0 +1,57 @@
+"""Estimates without labels: temperature, accuracy, and the comparison with k-means."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs
+
+from c3clust.methods.c3.confidence import accuracy_estimate, compare, kept_above_chance, softened, temperature_for
+
+RNG = np.random.default_rng(0)
+
+
+def rows(n=200, K=4, sharp=3.0):
+    x = np.exp(sharp * RNG.normal(size=(n, K)))
+    return x / x.sum(1, keepdims=True)
+
+
+@pytest.mark.parametrize("target", [0.5, 0.7, 0.95])
+def test_the_temperature_gives_the_mean_confidence_that_is_asked_for(target):
+    mean = rows()
+    calibrated = softened(mean, temperature_for(mean, target))
+    assert calibrated.max(1).mean() == pytest.approx(target, abs=2e-3)
+    assert (calibrated.argmax(1) == mean.argmax(1)).all()
+    np.testing.assert_allclose(calibrated.sum(1), 1)
+
+
+def test_the_order_of_confidences_is_kept():
+    mean = rows(K=2)
+    np.testing.assert_array_equal(np.argsort(softened(mean, 3.0).max(1)), np.argsort(mean.max(1)))
+
+
+def test_the_estimate_is_the_agreement_and_its_interval_contains_it():
+    y = RNG.integers(0, 3, 400)
+    other = np.where(RNG.random(400) < 0.2, RNG.integers(0, 3, 400), y)
+    estimate, (low, high) = accuracy_estimate(y, [y, other], 3)
+    assert estimate == pytest.approx((1 + (other == y).mean()) / 2)
+    assert 0 <= low < estimate < high <= 1
+
+
+def test_neighbours_kept_are_counted_above_chance():
+    labels = np.array([0, 0, 1, 1])
+    assert kept_above_chance(labels, np.array([[1], [0], [3], [2]])) == pytest.approx(1)
+    assert kept_above_chance(labels, np.array([[2], [3], [0], [1]])) == pytest.approx(-1)
+    assert kept_above_chance(np.zeros(4, int), np.array([[1], [0], [3], [2]])) == 0
+
+
+def test_k_means_is_preferred_where_it_is_as_well_supported():
+    x, y = make_blobs(90, centers=3, cluster_std=0.3, random_state=0)
+    near = np.argsort(((x[:, None] - x[None]) ** 2).sum(2), axis=1)[:, 1:6]
+    witnesses, index = np.stack([[y, y]] * 3), np.arange(90)
+    assert compare(y, y, near, index, witnesses, 3).simple_is_as_good
+    bad = np.where(np.arange(90) < 20, (y + 1) % 3, y)
+    worse = compare(bad, y, near, index, witnesses, 3)
+    assert worse.simple_is_as_good
+    assert worse.doubtful
+    better = compare(y, bad, near, index, witnesses, 3)
+    assert not better.simple_is_as_good
+    assert not better.doubtful

@@ -1,0 +1,129 @@
+"""The loss of guidance by neighbours against plain loops, its gradient, and the parts around it."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from c3clust.methods.c3 import neighbours as module
+from c3clust.methods.c3.neighbours import (
+    draw_dims,
+    lengths_alike,
+    linkage_start,
+    logit_gradient,
+    nearest,
+    neighbour_count,
+    neighbour_loss,
+    scale_rows,
+    smoothed,
+)
+
+
+def random(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def loop_loss(q, t, w, p, beta, prior):
+    """-w log Σ_m (q_m t_m)^β / p_m^prior, mean over the samples, from the equation."""
+    total = 0.0
+    for i in range(q.shape[1]):
+        inner = sum((q[m, i] * t[m, i]) ** beta / p[m, 0] ** prior for m in range(q.shape[0]))
+        total += -w[i] * math.log(inner)
+    return total / q.shape[1]
+
+
+@pytest.mark.parametrize("prior", [0.0, 0.25, 1.0])
+@pytest.mark.parametrize("beta", [0.6, 1.0])
+def test_the_loss_equals_the_loop(beta, prior):
+    q, t = random(4, 7).softmax(dim=0), random(4, 7, seed=1).softmax(dim=0)
+    w, p = (q * t).sum(dim=0), q.mean(dim=1, keepdim=True)
+    expected = loop_loss(q.numpy(), t.numpy(), w.numpy(), p.numpy(), beta, prior)
+    assert neighbour_loss(q.log(), t, w, p, beta, prior).item() == pytest.approx(expected, abs=1e-10)
+
+
+def test_agreement_on_one_cluster_of_equal_sizes_costs_nothing_but_the_prior():
+    """q = t = one-hot: the loss is -log(1 / p^prior) = -prior log K for K equal clusters."""
+    q = torch.eye(4, dtype=torch.float64).clamp(min=1e-30)
+    p = torch.full((4, 1), 0.25, dtype=torch.float64)
+    assert neighbour_loss(q.log(), q, torch.ones(4), p, 1.0, 1.0).item() == pytest.approx(-math.log(4), abs=1e-6)
+    assert neighbour_loss(q.log(), q, torch.ones(4), p, 1.0, 0.0).item() == pytest.approx(0, abs=1e-6)
+
+
+def test_the_order_of_clusters_does_not_matter():
+    q, t = random(4, 7).softmax(dim=0), random(4, 7, seed=1).softmax(dim=0)
+    w, p, order = (q * t).sum(dim=0), q.mean(dim=1, keepdim=True), [2, 0, 3, 1]
+    one = neighbour_loss(q.log(), t, w, p)
+    torch.testing.assert_close(neighbour_loss(q[order].log(), t[order], w, p[order]), one)
+
+
+@pytest.mark.parametrize("prior", [0.0, 0.5, 1.0])
+def test_the_closed_form_is_the_gradient(prior):
+    logits = random(4, 6).requires_grad_()
+    t = random(4, 6, seed=1).softmax(dim=0)
+    w, p = random(6, seed=2).sigmoid(), random(4, 1, seed=3).sigmoid()
+    log_q = torch.log_softmax(logits, dim=0)
+    neighbour_loss(log_q, t, w, p, 0.6, prior).backward()
+    torch.testing.assert_close(logit_gradient(log_q.detach(), t, w, p, 0.6, prior), logits.grad)
+
+
+def test_a_step_of_adam_is_that_of_torch():
+    ours = torch.ones(3)
+    theirs = torch.nn.Parameter(ours.clone())
+    optimiser, moments = torch.optim.Adam([theirs], lr=0.1), (torch.zeros(3), torch.zeros(3))
+    for step in range(1, 5):
+        gradient = torch.arange(3.0) - step
+        module.adam_step(ours, gradient, moments, step, 0.1)
+        theirs.grad = gradient.clone()
+        optimiser.step()
+    torch.testing.assert_close(ours, theirs.detach())
+
+
+def test_nearest_neighbours_equal_the_loop_and_leave_the_sample_out():
+    z = np.random.default_rng(0).normal(size=(30, 5)).astype(np.float32)
+    found = nearest(z, 4, block=7)
+    for i, row in enumerate(found):
+        distance = ((z - z[i]) ** 2).sum(1)
+        distance[i] = np.inf
+        assert set(row) == set(np.argsort(distance)[:4])
+
+
+@pytest.mark.parametrize(("n", "K", "expected"), [(100, 2, 25), (250, 10, 12), (12, 6, 3), (3, 3, 2)])
+def test_neighbours_are_at_most_half_a_cluster(n, K, expected):
+    assert neighbour_count(n, K, 25) == expected
+
+
+@pytest.mark.parametrize(("shift", "factor"), [(0.0, 1.0), (1e3, 1.0), (0.0, 1e-3), (-50.0, 70.0)])
+@pytest.mark.parametrize("unit", [True, False])
+def test_shift_and_scale_do_not_matter(shift, factor, unit):
+    x = np.random.default_rng(0).normal(size=(40, 6))
+    one = scale_rows(x.astype(np.float32), unit)[0]
+    np.testing.assert_allclose(scale_rows((factor * x + shift).astype(np.float32), unit)[0], one, atol=2e-3)
+
+
+def test_directions_are_used_where_lengths_are_alike():
+    rng = np.random.default_rng(0)
+    assert lengths_alike(rng.normal(size=(200, 300)))
+    assert not lengths_alike(rng.normal(size=(200, 2)))
+
+
+def test_smoothed_rows_are_means_with_the_neighbours():
+    z = np.arange(8.0).reshape(4, 2)
+    near = np.array([[1, 2], [0, 2], [1, 3], [1, 2]])
+    np.testing.assert_allclose(smoothed(z, near)[0], z[[0, 1, 2]].mean(0))
+
+
+def test_average_linkage_finds_a_small_cluster_beside_a_large_one():
+    rng = np.random.default_rng(0)
+    z = np.concatenate([rng.normal(0, 1, (190, 5)), rng.normal(9, 0.3, (10, 5))])
+    labels = linkage_start(z, 2, np.arange(0, 200, 2))
+    assert len(set(labels[:190])) == len(set(labels[190:])) == 1
+    assert labels[0] != labels[-1]
+
+
+def test_members_see_a_tenth_of_many_dimensions_and_all_of_few():
+    rng = np.random.default_rng(0)
+    many, few = draw_dims(1280, 3, 64, rng), draw_dims(20, 3, 64, rng)
+    assert many.shape == (3, 128)
+    assert len(set(map(tuple, many))) == 3
+    assert (few == np.arange(20)).all()
