@@ -12,6 +12,7 @@ __all__ = ["VotingHeads"]
 class VotingHeads(nn.Module):
     """x -> (z, c): z the centred features, c the mean of the members' assignments, calibrated by a temperature.
 
+    Votes are computed in float64, so that a sample's assignment does not depend on the others in its batch.
     Shapes: N samples, F features, f of them seen by each of M members, K clusters.
     """
 
@@ -44,13 +45,13 @@ class VotingHeads(nn.Module):
 
     def vote(self, z: Tensor) -> Tensor:
         """The mean [N, K] of the members' assignments."""
-        rows = z.T[self.dims].transpose(1, 2)  # [M, N, f]
+        rows = z.double().T[self.dims].transpose(1, 2)  # [M, N, f]
         rows = torch.where(self.unit, F.normalize(rows, dim=2, eps=1e-9), rows)
-        return torch.baddbmm(self.bias[:, None], rows, self.weight.mT).softmax(dim=2).mean(dim=0)
+        return torch.baddbmm(self.bias.double()[:, None], rows, self.weight.double().mT).softmax(dim=2).mean(dim=0)
 
     def calibrate(self, c: Tensor) -> Tensor:
         """Rows proportional to c^(1/T): the same order with another confidence."""
-        return torch.softmax(c.clamp_min(1e-6).log() / self.temperature, dim=1)
+        return torch.softmax(c.clamp_min(1e-6).log() / self.temperature, dim=1).float()
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         z = self.project(x)
