@@ -193,7 +193,7 @@ def test_start_from_a_saved_run_equals_start_from_the_estimator(tmp_path):
 
 def test_start_equals_the_start_it_would_have_trained_itself():
     x = small(np.random.default_rng(0))
-    whole = C3(3, cc_epochs=3, epochs=0, random_state=0).fit(x)
+    whole = C3(3, guidance="views", cc_epochs=3, epochs=0, random_state=0).fit(x)
     cc = CC(3, epochs=3, random_state=0).fit(x)
     np.testing.assert_array_equal(whole.predict_proba(x), cc.predict_proba(x))
 
@@ -244,11 +244,13 @@ def test_a_head_that_lost_the_clusters_is_taught_them_before_settling():
 
 def test_settling_is_recorded_as_a_stage_and_can_be_left_out():
     x = small(np.random.default_rng(0))
-    assert [s["name"] for s in C3(3, cc_epochs=3, epochs=1, random_state=0).fit(x).stages_] == [
-        "warmup", "cc", "c3", "settle",
-    ]  # fmt: skip
-    assert [s["name"] for s in C3(3, cc_warmup=0, cc_epochs=2, epochs=1, settle=0).fit(x).stages_] == ["cc", "c3"]
-    assert [s["name"] for s in C3(3, cc_warmup=0, cc_epochs=2, epochs=1, head="frozen").fit(x).stages_] == ["cc", "c3"]
+
+    def stages(**params):
+        return [s["name"] for s in C3(3, guidance="views", epochs=1, random_state=0, **params).fit(x).stages_]
+
+    assert stages(cc_epochs=3) == ["warmup", "cc", "c3", "settle"]
+    assert stages(cc_warmup=0, cc_epochs=2, settle=0) == ["cc", "c3"]
+    assert stages(cc_warmup=0, cc_epochs=2, head="frozen") == ["cc", "c3"]
 
 
 def test_a_head_keeps_its_clusters_where_those_of_z_have_become_uneven(monkeypatch):

@@ -74,8 +74,8 @@ class C3(EncoderFields, Clusterer):
     guidance : {"auto", "neighbours", "views"}, default="auto"
         Which pairs of samples are positives. "neighbours": nearest neighbours in the space of the feature vectors;
         several linear heads are trained on them and vote. "views": views whose projections z are close, after CC has
-        trained them; the paper. "auto": neighbours for feature vectors, unless `zeta`, `start` or `finetune` asks for
-        the paper's stages; views for images.
+        trained them; the paper. "auto": neighbours for feature vectors, unless `zeta`, `start`, `backbone` or
+        `finetune` is given, which belong to the training of a network; views for images.
     prior : {"auto", "even", "free"} or float, default="auto"
         With neighbours: how strongly clusters are pressed to equal sizes. "even" is 1, "free" .25, "auto" selects among
         1, .5 and .25 the value at which independent heads agree most.
@@ -202,8 +202,8 @@ class C3(EncoderFields, Clusterer):
             raise InputError(
                 'guidance="neighbours" needs feature vectors: give an encoder, or leave guidance out for images.'
             )
-        asks_for_stages = self.zeta != "auto" or self.start is not None or self.finetune
-        return len(shape) == 1 and (self.guidance == "neighbours" or (self.guidance == "auto" and not asks_for_stages))
+        trains_network = (self.zeta, self.backbone) != ("auto", "auto") or self.start is not None or self.finetune
+        return len(shape) == 1 and (self.guidance == "neighbours" or (self.guidance == "auto" and not trains_network))
 
     def _input_options(self) -> InputOptions:
         """Neighbours need no views, and distances that standardisation does not distort."""
