@@ -18,7 +18,7 @@ class Objective(Protocol):
 
     refresh(network, context)               called before each epoch
     partners(index, generator) -> index     x_b is a view of these samples instead of a second view of the same ones
-    optimisers(network, stage), losses(network, batch)   see `Alternating`
+    optimisers(network, lr), losses(network, batch)   see `Alternating`
     state_dict(), load_state_dict(state)    what it remembers between steps, as tensors, for checkpoints
     """
 
