@@ -205,6 +205,18 @@ def test_the_momentum_of_two_optimisers_is_resumed(tmp_path):
     assert_resumed_bit_for_bit(Adversarial, setup(50)[1], tmp_path)
 
 
+class Shared(Adversarial):
+    """One optimiser takes the steps of both losses, with shared moments."""
+
+    def optimisers(self, network, lr):
+        adam = torch.optim.Adam(network.parameters(), lr=lr)
+        return {"critic": adam, "maker": adam}
+
+
+def test_an_optimiser_of_two_losses_is_resumed(tmp_path):
+    assert_resumed_bit_for_bit(Shared, setup(50)[1], tmp_path)
+
+
 class Banked(Mortal):
     """A memory bank: each sample is drawn to its own last assignment, and all to the mean at the epoch's start."""
 

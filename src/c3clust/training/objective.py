@@ -28,9 +28,9 @@ class Objective(Protocol):
 class Alternating(Protocol):
     """An objective with its own optimisers, for example an adversarial one.
 
-    `optimisers` returns them by name. `losses` is a generator of (name, loss): after each one the loop takes a step of
-    that optimiser, and the code behind the `yield` sees the updated network. Values are logged as "NAME_loss", and
-    their sum as "loss".
+    `optimisers` returns them by name; one optimiser may have several names. `losses` is a generator of (name, loss):
+    after each one the loop takes a step of that optimiser, and the code behind the `yield` sees the updated network.
+    Values are logged as "NAME_loss", and their sum as "loss".
     """
 
     def optimisers(self, network: Any, lr: float) -> dict[str, torch.optim.Optimizer]: ...
