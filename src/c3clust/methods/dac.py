@@ -105,11 +105,8 @@ class DAC(NetworkFields, Clusterer):
 
     Attributes
     ----------
-    labels_, confidence_ : ndarray [n]
     network_ : LabelNet
         The encoder (`f`) and the cluster head (`head`).
-    stages_ : list of dict
-        Name, epochs, seconds and curves of the training stage.
 
     References
     ----------

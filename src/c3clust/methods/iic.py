@@ -105,11 +105,8 @@ class IIC(NetworkFields, Clusterer):
 
     Attributes
     ----------
-    labels_, confidence_ : ndarray [n]
     network_ : InformationNet
         The encoder (`f`) and the sub-heads (`main`, `over`).
-    stages_ : list of dict
-        Name, epochs, seconds and curves of the training stage.
 
     References
     ----------

@@ -143,13 +143,10 @@ class SCAN(NetworkFields, Clusterer):
 
     Attributes
     ----------
-    labels_, confidence_ : ndarray [n]
     start_labels_ : ndarray [n]
         The clusters before stage 3.
     network_ : NeighbourNet
         SimCLR's encoder and projection head (`body`) and the cluster heads (`heads`).
-    stages_ : list of dict
-        Name, epochs, seconds and curves of the three stages.
 
     References
     ----------
