@@ -13,12 +13,16 @@ from c3clust import augment, dist
 from c3clust.methods.ae import AEObjective
 from c3clust.methods.c3 import C3Objective
 from c3clust.methods.cc import CCObjective
+from c3clust.methods.dac import DACObjective, LabelNet
 from c3clust.methods.dcn import DCNObjective
 from c3clust.methods.dec import DECObjective
 from c3clust.methods.idec import IDECObjective
+from c3clust.methods.iic import IICObjective, InformationNet
+from c3clust.methods.scan import NeighbourNet, NeighbourObjective, SelfLabelObjective
 from c3clust.methods.simclr import Projected, SimCLRObjective
 from c3clust.networks import ClusterNet
 from c3clust.networks.autoencoder import Autoencoder
+from c3clust.networks.heads import LinearHeads
 from c3clust.networks.readouts import Centred
 from c3clust.training import Batch, TrainingContext
 
@@ -36,7 +40,19 @@ CENTRED = {  # made for each use, since some have state; of an autoencoder with 
     "dcn": lambda net: DCNObjective(net, 0.05),
     "simclr": lambda net: SimCLRObjective(0.5),
 }
-NAMES = [*OBJECTIVES, *CENTRED]
+
+
+def neighbour_net(f):
+    return NeighbourNet(Projected(f, 5, 4), LinearHeads(5, 3, 2))
+
+
+LINEAR = {  # network and objective; the batch norm of DAC is in evaluation mode, since its statistics are not shared
+    "dac": (lambda f: LabelNet(f, 5, 3).eval(), lambda: DACObjective(4)),
+    "iic": (lambda f: InformationNet(f, 5, 3, 7, 2), lambda: IICObjective(1.0)),
+    "scan": (neighbour_net, lambda: NeighbourObjective(torch.zeros(12, 1), 5.0)),
+    "self label": (neighbour_net, lambda: SelfLabelObjective(0.35)),
+}
+NAMES = [*OBJECTIVES, *CENTRED, *LINEAR]
 
 
 def network(name):
@@ -44,6 +60,8 @@ def network(name):
     f = torch.nn.Sequential(torch.nn.Linear(6, 5), torch.nn.ReLU())
     if name in OBJECTIVES:
         return ClusterNet(f, 5, 4, 3)
+    if name in LINEAR:
+        return LINEAR[name][0](f)
     net = Centred(Projected(f, 5, 4), 5, 3) if name == "simclr" else Centred(Autoencoder((6,), (5,), 2), 2, 3)
     torch.nn.init.normal_(net.readout.centres)
     net.readout.centres.requires_grad_(name in ("dec", "idec"))
@@ -58,11 +76,15 @@ def views(n=12):
 def step(name, x_a, x_b):
     """The loss, the gradients, and the parameters, which an objective may move too."""
     net = network(name)
-    objective = OBJECTIVES[name] if name in OBJECTIVES else CENTRED[name](net)
+    objective = OBJECTIVES.get(name) or (LINEAR[name][1]() if name in LINEAR else CENTRED[name](net))
     if hasattr(objective, "refresh"):
         context = TrainingContext(views()[0].numpy(), (6,), augment.policy("none"), 0, torch.device("cpu"))
         objective.refresh(net, context)
-    terms = objective(net, Batch(x_a, x_b))
+    batch = Batch(x_a, x_b, raw=x_b, size=(6,))
+    if hasattr(objective, "losses"):
+        terms = {"loss": sum(loss for _, loss in objective.losses(net, batch))}
+    else:
+        terms = objective(net, batch)
     terms["loss"].backward()
     dist.sum_gradients(net.parameters())
     return terms["loss"].item(), [p.grad for p in net.parameters()] + [p.detach() for p in net.parameters()]

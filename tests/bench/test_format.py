@@ -9,7 +9,7 @@ import pytest
 
 from c3clust.bench import Job, Result
 from c3clust.bench.format import latex, markdown, write
-from c3clust.bench.statistics import rows
+from c3clust.bench.statistics import in_order, rows
 
 
 def result(method, seed, acc, data="digits", name="", status="ok", reason=""):
@@ -53,6 +53,14 @@ def test_the_papers_numbers_stand_beside_ours_and_are_marked():
     assert "| DAC | – | – | – | – | – | cited | 0.522 | 0.396 | 0.306 |" in text
     assert "not run here" in text
     assert r"\textit{0.836}" in latex(table)
+
+
+def test_a_new_method_finds_its_cited_scores_by_its_name():
+    text = markdown(rows([result("iic", 0, 0.6, "cifar10"), result("scan", 0, 0.8, "cifar10")]))
+    assert "| IIC | 0.600 | 0.300 | 0.150 | 30 s | 20 s | 1 | 0.617 | – | – |" in text
+    assert "| IIC | – |" not in text
+    some = ("cc", "dac", "dec", "iic", "scan")
+    assert [name for name in in_order() if name in some] == ["dec", "dac", "iic", "scan", "cc"]
 
 
 def test_latex_is_escaped_and_complete(results):

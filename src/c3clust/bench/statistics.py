@@ -108,10 +108,12 @@ def rows(results: Iterable[Result], with_cited: bool = True) -> list[Row]:
 
 
 def _cited() -> list[Row]:
-    text = (files("c3clust.bench") / "cited.csv").read_text(encoding="utf-8")
+    """The paper's scores. A line without a method belongs to the method with its name, if there is one."""
+    text, known = (files("c3clust.bench") / "cited.csv").read_text(encoding="utf-8"), methods.names()
     return [
-        Row(c["data"], c["name"], c["method"], (), {m: float(c[m]) for m in METRICS if c[m]}, c["note"])
+        Row(c["data"], c["name"], method, (), {m: float(c[m]) for m in METRICS if c[m]}, c["note"])
         for c in csv.DictReader(io.StringIO(text))
+        for method in [c["method"] or (c["name"].lower() if c["name"].lower() in known else "")]
     ]
 
 

@@ -1,10 +1,10 @@
-"""The heads of CC and C3 (Li et al. 2021, section 3), and ClusterNet, which joins f, g_I and g_C: x -> h -> (z, c)."""
+"""The heads of CC and C3 (Li et al. 2021, section 3), ClusterNet, which joins f, g_I and g_C, and LinearHeads."""
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-__all__ = ["ClusterNet", "head"]
+__all__ = ["ClusterNet", "LinearHeads", "head"]
 
 
 def head(width: int, out: int) -> nn.Sequential:
@@ -49,3 +49,34 @@ class ClusterNet(nn.Module):
         if self.centres is None:
             return z, self.assign(h)
         return z, torch.softmax(SHARPNESS * z @ self.centres.T, dim=1)
+
+
+class LinearHeads(nn.Module):
+    """H linear cluster heads on the same features. The one with the lowest training loss gives the assignments.
+
+    `losses` is the moving average of each head's training loss. As a buffer, it is saved and resumed with the weights.
+    """
+
+    losses: Tensor
+
+    def __init__(self, width: int, n_clusters: int, n_heads: int) -> None:
+        super().__init__()
+        self.linear, self.shape = nn.Linear(width, n_heads * n_clusters), (n_heads, n_clusters)
+        self.register_buffer("losses", torch.zeros(n_heads))
+
+    def logits(self, h: Tensor) -> Tensor:
+        """The logits of every head: [N, F] -> [N, H, M]."""
+        return self.linear(h).unflatten(1, self.shape)
+
+    def assign(self, h: Tensor) -> Tensor:
+        """The soft assignments of every head, rows sum to 1: [N, F] -> [N, H, M]."""
+        return torch.softmax(self.logits(h), dim=2)
+
+    def best(self, h: Tensor) -> Tensor:
+        """The logits of the head with the lowest loss: [N, F] -> [N, M]."""
+        return self.logits(h)[:, self.losses.argmin()]
+
+    def record(self, losses: Tensor) -> Tensor:
+        """Add the heads' losses [H] of one step to their moving averages; the mean of these losses, to be minimised."""
+        self.losses.lerp_(losses.detach(), 0.1)
+        return losses.mean()

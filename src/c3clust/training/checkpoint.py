@@ -66,7 +66,7 @@ class TrainingState:
         tensors |= random_state(self.generator, device_of(self.network)) | {"labels": self.labels}
         if self.step:
             tensors["order"] = self.order
-        for name, optimiser in self.optimisers.items():
+        for name, optimiser in self._distinct_optimisers():
             tensors |= with_prefix(f"optimiser.{name}", _optimiser_state(optimiser))
         for name, part in self._stateful():
             tensors |= with_prefix(name, part.state_dict())
@@ -79,7 +79,7 @@ class TrainingState:
         device = device_of(self.network)
         self.network.load_state_dict(without_prefix("network", tensors))
         restore_random_state(tensors, self.generator, device)
-        for name, optimiser in self.optimisers.items():
+        for name, optimiser in self._distinct_optimisers():
             _load_optimiser_state(optimiser, without_prefix(f"optimiser.{name}", tensors))
         for name, part in self._stateful():
             part.load_state_dict(without_prefix(name, tensors))
@@ -88,6 +88,11 @@ class TrainingState:
         self.order = tensors["order"] if self.step else self.order
         self.sums = {name: total.to(device) for name, total in without_prefix("sums", tensors).items()}
         self.curves = defaultdict(list, plain["curves"])
+
+    def _distinct_optimisers(self) -> Iterator[tuple[str, torch.optim.Optimizer]]:
+        """Each optimiser once, by its first name: one may take the steps of several losses."""
+        first = {id(optimiser): name for name, optimiser in reversed(self.optimisers.items())}
+        return ((name, self.optimisers[name]) for name in first.values())
 
     def _stateful(self) -> Iterator[tuple[str, Any]]:
         if hasattr(self.objective, "state_dict"):

@@ -17,7 +17,7 @@ from c3clust.errors import InputError
 from c3clust.training.checkpoint import Checkpoints
 from c3clust.training.embed import embed
 from c3clust.training.loop import Stage, train
-from c3clust.training.objective import Monitor, Objective
+from c3clust.training.objective import Alternating, Monitor, Objective
 
 __all__ = ["TrainingContext", "compiled", "find_device", "placed"]
 
@@ -58,7 +58,11 @@ class TrainingContext:
         return placed(make(self.shape), self.shape, self.device)
 
     def train(
-        self, stage: Stage, network: nn.Module, objective: Objective, monitor: Monitor | None = None
+        self,
+        stage: Stage,
+        network: nn.Module,
+        objective: Objective | Alternating,
+        monitor: Monitor | None = None,
     ) -> dict[str, Any]:
         """Train one stage and return its entry for the record. A stage that was finished before is read instead."""
         number, kept = len(self.stages), self.checkpoints

@@ -22,7 +22,7 @@ from c3clust.progress import bar
 from c3clust.training.batch import Batch, channels_last, local_part, tensors
 from c3clust.training.checkpoint import TrainingState
 from c3clust.training.embed import device_of, embed
-from c3clust.training.objective import Monitor, Objective
+from c3clust.training.objective import Alternating, Monitor, Objective
 
 if TYPE_CHECKING:
     from c3clust.training.context import TrainingContext
@@ -56,7 +56,7 @@ def auto_epochs(n: int, batch_size: int, steps: int, low: int, high: int) -> int
 def train(
     stage: Stage,
     network: nn.Module,
-    objective: Objective,
+    objective: Objective | Alternating,
     context: "TrainingContext",
     monitor: Monitor | None = None,
 ) -> Curves:

@@ -18,7 +18,7 @@ class Objective(Protocol):
 
     refresh(network, context)               called before each epoch
     partners(index, generator) -> index     x_b is a view of these samples instead of a second view of the same ones
-    optimisers(network, stage), losses(network, batch)   see `Alternating`
+    optimisers(network, lr), losses(network, batch)   see `Alternating`
     state_dict(), load_state_dict(state)    what it remembers between steps, as tensors, for checkpoints
     """
 
@@ -28,9 +28,9 @@ class Objective(Protocol):
 class Alternating(Protocol):
     """An objective with its own optimisers, for example an adversarial one.
 
-    `optimisers` returns them by name. `losses` is a generator of (name, loss): after each one the loop takes a step of
-    that optimiser, and the code behind the `yield` sees the updated network. Values are logged as "NAME_loss", and
-    their sum as "loss".
+    `optimisers` returns them by name; one optimiser may have several names. `losses` is a generator of (name, loss):
+    after each one the loop takes a step of that optimiser, and the code behind the `yield` sees the updated network.
+    Values are logged as "NAME_loss", and their sum as "loss".
     """
 
     def optimisers(self, network: Any, lr: float) -> dict[str, torch.optim.Optimizer]: ...

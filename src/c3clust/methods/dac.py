@@ -1,0 +1,136 @@
+"""DAC: deep adaptive image clustering.
+
+Chang, Wang, Meng, Xiang, Pan, ICCV 2017, https://doi.org/10.1109/ICCV.2017.626
+Clustering as binary classification of pairs: pairs whose label features have a large cosine are trained as similar,
+pairs with a small one as dissimilar, and the others are left out. The two thresholds approach each other from epoch to
+epoch, until every pair takes part.
+Shapes: N samples per batch, F feature width, M clusters.
+
+Departures from the paper: pairs are those of the 2N views of a batch; the thresholds move in equal steps and meet in
+the last epoch, where the paper trains until they meet; Adam replaces RMSprop.
+"""
+
+from collections.abc import Mapping
+from typing import final
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from c3clust import dist
+from c3clust.methods._base import Clusterer, NetworkFields, parameters
+from c3clust.networks import backbone
+from c3clust.ops import full_precision
+from c3clust.training import Batch, Stage, TrainingContext
+
+__all__ = ["DAC"]
+
+MEETING = 0.45  # λ at which u(λ) = l(λ)
+
+
+# 1. Loss
+
+
+def thresholds(lamb: float) -> tuple[float, float]:
+    """u(λ) = 0.95 - λ and l(λ) = 0.455 + 0.1 λ, the paper's thresholds: similar from u on, dissimilar below l."""
+    return 0.95 - lamb, 0.455 + 0.1 * lamb
+
+
+def pair_loss(p: Tensor, upper: float, lower: float) -> Tensor:
+    """Σ_ij v_ij (-r_ij log g_ij - (1 - r_ij) log(1 - g_ij)) / Σ_ij v_ij (the paper, section 3), over all pairs.
+
+    g_ij is the cosine of p_i and p_j; r_ij = 1 where g_ij >= u, r_ij = 0 where g_ij < l, and v_ij = 0 between them.
+    p: [N, M], rows sum to 1. The mean over the chosen pairs takes the place of the sum.
+    """
+    unit = F.normalize(full_precision(p), dim=1)  # [N, M] label features
+    g = unit @ unit.T  # [N, N]
+    similar, dissimilar = g[g >= upper], g[g < min(lower, upper)]
+    return -(similar.log().sum() + torch.log1p(-dissimilar).sum()) / (len(similar) + len(dissimilar))
+
+
+# 2. Objective
+
+
+class LabelNet(nn.Module):
+    """Encoder f and a linear head with batch norm: x -> (unit features, assignment).
+
+    As in the released code, the logits are normalised over the batch: without it, all label features are nearly the
+    same at the start, and all pairs would be taken for similar.
+    """
+
+    def __init__(self, f: nn.Module, width: int, n_clusters: int) -> None:
+        super().__init__()
+        self.f = f
+        self.head = nn.Sequential(nn.Linear(width, n_clusters), nn.BatchNorm1d(n_clusters))
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        h = self.f(x).flatten(1)
+        return F.normalize(h, dim=1), torch.softmax(self.head(h), dim=1)
+
+
+class DACObjective:
+    """What one step minimises: the loss of the pairs that λ admits. λ grows with each epoch, and is the state."""
+
+    def __init__(self, epochs: int) -> None:
+        self.growth, self.lamb = MEETING / max(epochs, 1), 0.0
+
+    def refresh(self, network: LabelNet, context: TrainingContext) -> None:
+        self.lamb = min(self.lamb + self.growth, MEETING)
+
+    def state_dict(self) -> dict[str, Tensor]:
+        return {"lamb": torch.tensor(self.lamb, dtype=torch.float64)}
+
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
+        self.lamb = state["lamb"].item()
+
+    def __call__(self, network: LabelNet, batch: Batch) -> dict[str, Tensor]:
+        p = torch.cat([dist.gather(network(x)[1]) for x in (batch.x_a, batch.x_b)])  # [2N, M]
+        return {"loss": pair_loss(p, *thresholds(self.lamb))}
+
+
+# 3. Estimator
+
+
+@final
+@parameters
+class DAC(NetworkFields, Clusterer):
+    """Cluster with deep adaptive clustering: train on clear pairs of samples first, then on all.
+
+    Parameters
+    ----------
+    epochs : int or "auto", default="auto"
+        "auto" comes to about 600 steps, and at least 15 epochs. The paper: until the thresholds meet.
+    lr : float, default=0.001
+        Learning rate of Adam. The released code: RMSprop at 0.001.
+
+    Attributes
+    ----------
+    network_ : LabelNet
+        The encoder (`f`) and the cluster head (`head`).
+
+    References
+    ----------
+    Chang, Wang, Meng, Xiang, Pan. Deep adaptive image clustering. ICCV 2017.
+    https://doi.org/10.1109/ICCV.2017.626
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from c3clust.methods.dac import DAC
+    >>> dac = DAC(n_clusters=10, epochs=1, random_state=0).fit(load_digits().images / 16)
+    >>> dac.predict_proba(load_digits().images[:2] / 16).shape
+    (2, 10)
+    """
+
+    def _check_params(self) -> None:
+        self._check_stage()
+
+    def _build_network(self, shape: tuple[int, ...]) -> LabelNet:
+        return LabelNet(*backbone(self.backbone, shape, self.stem), self.n_clusters)
+
+    def _fit(self, context: TrainingContext) -> LabelNet:
+        epochs = self._epochs(context, 600, 15, 400)
+        network = context.build(self._build_network)
+        stage = Stage("dac", epochs, self.batch_size, self.lr, self.schedule)
+        context.train(stage, network, DACObjective(epochs))
+        return network

@@ -1,0 +1,203 @@
+"""SCAN: semantic clustering by adopting nearest neighbours.
+
+Van Gansbeke, Vandenhende, Georgoulis, Proesmans, Van Gool, ECCV 2020, https://arxiv.org/abs/2005.12320
+Stage 1 is SimCLR (methods/simclr.py). Stage 2 assigns each sample and its nearest neighbours in the learned feature
+space to the same cluster. Stage 3 trains on the network's own confident labels.
+Shapes: N samples per batch, K neighbours, H heads, M clusters.
+
+Departures from the paper: one set of augmentations serves all stages, where the paper has stronger ones for stages 2
+and 3; Adam with a cosine schedule replaces SGD in stage 1; the labels of stage 3 come from un-augmented samples.
+"""
+
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from sklearn.neighbors import NearestNeighbors
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from c3clust import checks, dist
+from c3clust.methods._base import Clusterer, NetworkFields, parameters
+from c3clust.methods.simclr import Projected, SimCLRObjective
+from c3clust.networks import backbone
+from c3clust.networks.heads import LinearHeads
+from c3clust.ops import entropy, full_precision
+from c3clust.training import Batch, Stage, TrainingContext, auto_epochs
+
+__all__ = ["SCAN"]
+
+
+# 1. Loss
+
+
+def neighbour_loss(p: Tensor, p_nn: Tensor, entropy_weight: float = 5.0) -> Tensor:
+    """-(1/N) Σ_i log <p_i, p_nn(i)> - w H((1/N) Σ_i p_i) of each head (equation 2).
+
+    p, p_nn: [..., N, M], assignments of samples and of one neighbour of each, rows sum to 1. -> [...]
+    """
+    p, p_nn = full_precision(p), full_precision(p_nn)
+    agreement = (p * p_nn).sum(dim=-1).clamp_min(torch.finfo(p.dtype).tiny)  # [..., N]
+    return -agreement.log().mean(dim=-1) - entropy_weight * entropy(p.mean(dim=-2))
+
+
+def self_label_loss(logits: Tensor, p: Tensor, threshold: float = 0.99) -> Tensor:
+    """Cross entropy with the labels argmax p_i of the samples with max p_i > threshold (section 2.3).
+
+    The mean over the clusters that have such samples of their mean cross entropy: samples are weighted by the inverse
+    of their cluster's size. 0 where no sample is confident. logits, p: [N, M], of augmented and un-augmented samples.
+    """
+    confidence, labels = p.max(dim=1)
+    weight = F.one_hot(labels, p.shape[1]) * (confidence > threshold)[:, None]  # [N, M]
+    sizes = weight.sum(dim=0)  # [M]
+    each = -(weight * F.log_softmax(full_precision(logits), dim=1)).sum(dim=0) / sizes.clamp_min(1)  # [M]
+    return each.sum() / (sizes > 0).sum().clamp_min(1)
+
+
+# 2. Objective
+
+
+class NeighbourNet(nn.Module):
+    """SimCLR's encoder and projection head (`body`) with linear cluster heads: x -> (unit features, assignment)."""
+
+    def __init__(self, body: Projected, heads: LinearHeads) -> None:
+        super().__init__()
+        self.body, self.heads = body, heads
+
+    def encode(self, x: Tensor) -> Tensor:
+        """h = f(x): [N, F]."""
+        return self.body.f(x).flatten(1)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        h = self.encode(x)
+        return F.normalize(h, dim=1), torch.softmax(self.heads.best(h), dim=1)
+
+
+@dataclass(frozen=True)
+class NeighbourObjective:
+    """What one step of stage 2 minimises: the loss of a view of each sample and one of a random neighbour."""
+
+    neighbours: Tensor  # [n, K]
+    entropy_weight: float
+
+    def partners(self, index: Tensor, generator: torch.Generator) -> Tensor:
+        """One of the K neighbours of each sample: [N]."""
+        chosen = torch.randint(self.neighbours.shape[1], (len(index),), generator=generator)
+        return self.neighbours[index, chosen]
+
+    def __call__(self, network: NeighbourNet, batch: Batch) -> dict[str, Tensor]:
+        heads = network.heads
+        p, p_nn = (dist.gather(heads.assign(network.encode(x))) for x in (batch.x_a, batch.x_b))  # [N, H, M]
+        losses = neighbour_loss(p.transpose(0, 1), p_nn.transpose(0, 1), self.entropy_weight)  # [H]
+        return {"loss": heads.record(losses)}
+
+
+@dataclass(frozen=True)
+class SelfLabelObjective:
+    """What one step of stage 3 minimises: the cross entropy of one view with the confident labels of the samples."""
+
+    threshold: float
+
+    def __call__(self, network: NeighbourNet, batch: Batch) -> dict[str, Tensor]:
+        with torch.no_grad():
+            p = dist.gather(network(batch.x)[1])
+        logits = dist.gather(network.heads.best(network.encode(batch.x_a)))
+        confident = (p.max(dim=1).values > self.threshold).float().mean()
+        return {"loss": self_label_loss(logits, p, self.threshold), "confident": confident}
+
+
+def mine_neighbours(network: nn.Module, context: TrainingContext, n_neighbors: int) -> Tensor:
+    """The samples with the largest cosine to each un-augmented sample, without itself: [n, K]."""
+    index = NearestNeighbors(n_neighbors=n_neighbors).fit(context.projections(network))
+    return torch.from_numpy(index.kneighbors(return_distance=False))
+
+
+# 3. Estimator
+
+
+@final
+@parameters
+class SCAN(NetworkFields, Clusterer):
+    """Cluster with SCAN: learn features, give neighbours the same cluster, then learn from confident labels.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=20
+        K, neighbours of a sample; at most n / (2 M), half of an average cluster.
+    entropy_weight : float, default=5.0
+        w, the weight of the entropy of the cluster sizes.
+    n_heads : int, default=5
+        H, cluster heads. The one with the lowest loss of stage 2 is kept.
+    threshold : float, default=0.99
+        Confidence above which a sample's own label is trained in stage 3.
+    tau : float, default=0.5
+        Temperature of stage 1. The paper: 0.1.
+    pretrain_epochs : int or "auto", default="auto"
+        Stage 1. "auto" comes to about 420 steps, and at least 15 epochs. The paper: 500.
+    epochs : int or "auto", default="auto"
+        Stage 2. "auto" comes to about 200 steps, and at least 5 epochs. The paper: 50 to 100.
+    self_label_epochs : int or "auto", default="auto"
+        Stage 3. "auto" is as many as stage 2 has. The paper: 200.
+    lr : float, default=0.001
+        Learning rate of Adam in all stages. The paper: SGD at 0.4 in stage 1, then Adam at 1e-4.
+
+    Attributes
+    ----------
+    start_labels_ : ndarray [n]
+        The clusters before stage 3.
+    network_ : NeighbourNet
+        SimCLR's encoder and projection head (`body`) and the cluster heads (`heads`).
+
+    References
+    ----------
+    Van Gansbeke, Vandenhende, Georgoulis, Proesmans, Van Gool. SCAN: learning to classify images without labels.
+    ECCV 2020. https://arxiv.org/abs/2005.12320
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from c3clust.methods.scan import SCAN
+    >>> scan = SCAN(n_clusters=10, pretrain_epochs=1, epochs=1, random_state=0).fit(load_digits().images / 16)
+    >>> [stage["name"] for stage in scan.stages_]
+    ['simclr', 'scan', 'self_label']
+    """
+
+    n_neighbors: int = 20
+    entropy_weight: float = 5.0
+    n_heads: int = 5
+    threshold: float = 0.99
+    tau: float = 0.5
+    pretrain_epochs: int | str = "auto"
+    self_label_epochs: int | str = "auto"
+
+    def _check_params(self) -> None:
+        checks.whole("n_neighbors", self.n_neighbors, why="it counts neighbours of a sample. A usual value is 20.")
+        checks.number("entropy_weight", self.entropy_weight, 0, why="it weighs a term. A usual value is 5.")
+        checks.whole("n_heads", self.n_heads, why="it counts cluster heads. A usual value is 5.")
+        checks.number(
+            "threshold", self.threshold, 0, 1, why="it is compared with a probability. A usual value is 0.99."
+        )
+        checks.number("tau", self.tau, 1e-3, why="it divides cosines. A usual value is 0.5.")
+        checks.whole("projection_dim", self.projection_dim, why="it is a width. A usual value is 128.")
+        checks.stage(self.pretrain_epochs, self.batch_size, self.lr, self.schedule, "pretrain_")
+        checks.stage(self.self_label_epochs, self.batch_size, self.lr, self.schedule, "self_label_")
+        self._check_stage()
+
+    def _build_network(self, shape: tuple[int, ...]) -> NeighbourNet:
+        f, width = backbone(self.backbone, shape, self.stem)
+        heads = LinearHeads(width, self.n_clusters, self.n_heads)
+        return NeighbourNet(Projected(f, width, self.projection_dim), heads)
+
+    def _fit(self, context: TrainingContext) -> NeighbourNet:
+        n, epochs, how = len(context.x), self._epochs(context, 200, 5, 100), (self.batch_size, self.lr, self.schedule)
+        first = (
+            auto_epochs(n, self.batch_size, 420, 15, 400) if self.pretrain_epochs == "auto" else self.pretrain_epochs
+        )
+        last = epochs if self.self_label_epochs == "auto" else self.self_label_epochs
+        network = context.build(self._build_network)
+        context.train(Stage("simclr", int(first), *how), network, SimCLRObjective(self.tau))
+        neighbours = mine_neighbours(network, context, max(min(self.n_neighbors, n // (2 * self.n_clusters)), 1))
+        context.train(Stage("scan", epochs, *how), network, NeighbourObjective(neighbours, self.entropy_weight))
+        self._keep_start(network, context)
+        context.train(Stage("self_label", int(last), *how), network, SelfLabelObjective(self.threshold))
+        return network
