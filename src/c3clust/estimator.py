@@ -73,6 +73,10 @@ class Estimator(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     def _training_options(self) -> TrainingOptions:
         return TrainingOptions()
 
+    def _policy(self, dataset: Dataset) -> str:
+        """The augmentation of augment="auto"."""
+        return dataset.policy
+
     def _choose_preprocessor(self, dataset: Dataset) -> tuple[Preprocessor, str | None]:
         return Preprocessor.choose(dataset, self._input_options())
 
@@ -93,7 +97,7 @@ class Estimator(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         dataset = self._validate(X)
         self.preprocessor_, note = self._choose_preprocessor(dataset)
         options, seed = self._training_options(), self._seed(run)
-        policy = augment.policy(dataset.policy if _is_auto(options.augment) else options.augment)
+        policy = augment.policy(self._policy(dataset) if _is_auto(options.augment) else options.augment)
         device = find_device(options.device)
         if run is not None:
             run.claim()

@@ -40,6 +40,7 @@ class InputOptions:
     standardise: float = np.inf  # the largest number of features that scale="auto" standardises
     views: int = 0  # random views of each sample that an encoder makes features of
     finetune: bool = False
+    quantise: bool = False  # pictures of floats become bytes, so that every way to give them has the same result
 
     def load_options(self) -> dict[str, Any]:
         """How files are read for `fit`: options for `data.load`."""
@@ -66,6 +67,7 @@ class Preprocessor:
     scaling: Scaling | None = None
     unit: bool = False  # feature vectors are scaled to unit length
     shape: tuple[int, ...] = ()  # of one sample, as the network sees it
+    quantise: bool = False  # pictures of floats become bytes
 
     @classmethod
     def choose(cls, dataset: Dataset, options: InputOptions) -> tuple["Preprocessor", str | None]:
@@ -79,7 +81,7 @@ class Preprocessor:
         if spec is None and isinstance(dataset, Texts):
             raise MissingExtraError(note)
         if spec is None or spec == "none":
-            return cls(unit=options.scale == "l2"), note
+            return cls(unit=options.scale == "l2", quantise=options.quantise), note
         encoder = encoders.load(spec).resize_to(options.image_size)
         encoder.validate(dataset)
         if options.finetune and encoder.takes is not Samples:
@@ -87,7 +89,7 @@ class Preprocessor:
                 f"finetune=True trains encoders of pictures only, and {encoder} is one of {encoder.takes.noun}s."
             )
         encoder.fit(dataset)
-        return cls(encoder, options.finetune, unit=options.scale == "l2"), note
+        return cls(encoder, options.finetune, unit=options.scale == "l2", quantise=options.quantise), note
 
     @property
     def frozen_encoder(self) -> Encoder | None:
@@ -162,7 +164,8 @@ class Preprocessor:
     ) -> "Preprocessor":
         """What `state` described; `given` is an encoder that only the user's code can make."""
         scaling = (tensors[SCALING[0]], tensors[SCALING[1]]) if tensors.keys() >= set(SCALING) else None
-        return cls(encoders.from_config(encoder, given), options.finetune, scaling, options.scale == "l2", shape)
+        restored, unit = encoders.from_config(encoder, given), options.scale == "l2"
+        return cls(restored, options.finetune, scaling, unit, shape, options.quantise)
 
     def _fit_scaling(self, samples: Dataset, options: InputOptions) -> ArrayLike:
         """Set the scaling and the shape."""
@@ -182,7 +185,9 @@ class Preprocessor:
         return self._scaled(samples.x)
 
     def _scaled(self, x: ArrayLike) -> ArrayLike:
-        """Vectors standardised, of unit length, or unchanged. Pictures are unchanged."""
+        """Vectors standardised, of unit length, or unchanged. Pictures unchanged, or as bytes."""
+        if len(self.shape) == 3 and self.quantise and x.dtype != np.uint8:
+            return _Bytes(x)
         if len(self.shape) == 1 and self.unit:
             return _Scaled(x, None)
         return x if self.scaling is None else _Scaled(x, self.scaling)
@@ -198,6 +203,27 @@ class Preprocessor:
                 f"Samples of shape {given} do not fit this model: it was trained on {needed}"
                 f"{' (channels, height, width; other sizes are resized)' if len(needed) == 3 else ''}."
             )
+
+
+@dataclass(frozen=True)
+class _Bytes:
+    """Pictures in [0, 1], as bytes when they are read. Bytes that became float32 or float64 are themselves again."""
+
+    x: ArrayLike
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.x.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        return np.dtype(np.uint8)
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def __getitem__(self, index: Any) -> np.ndarray:
+        return np.rint(np.asarray(self.x[index], dtype=np.float64) * 255).astype(np.uint8)
 
 
 @dataclass(frozen=True)

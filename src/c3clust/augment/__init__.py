@@ -11,12 +11,14 @@ same views on every device.
 torch.Size([4, 3, 32, 32])
 """
 
+from c3clust.augment.handwriting import Handwriting
 from c3clust.augment.policies import Digit, Identity, Photo, Policy, Vector, names, policy, prepare, spec, view, views
 from c3clust.augment.rows import Rows
 from c3clust.augment.words import Words
 
 __all__ = [
     "Digit",
+    "Handwriting",
     "Identity",
     "Photo",
     "Policy",

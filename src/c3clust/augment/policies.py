@@ -10,6 +10,7 @@ from torch import Tensor
 
 from c3clust.augment import colour, geometry
 from c3clust.augment.checks import check_number, check_probabilities, check_range
+from c3clust.augment.handwriting import Handwriting
 from c3clust.augment.rows import Rows
 from c3clust.augment.scratch import scratch
 from c3clust.augment.words import Words
@@ -202,6 +203,7 @@ class Identity:
 POLICIES: dict[str, type[Any]] = {
     "photo": Photo,
     "digit": Digit,
+    "handwriting": Handwriting,
     "vector": Vector,
     "words": Words,
     "table": Rows,

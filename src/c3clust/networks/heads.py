@@ -19,9 +19,11 @@ class ClusterNet(nn.Module):
     """Encoder f with its instance head g_I (unit rows z) and its cluster head g_C (rows c that sum to 1).
 
     With `centres` [M, D] set, assignments are read from z instead of g_C: a softmax over the cosines to the centres.
+    With `temperature` set, the logits of g_C are divided by it.
     """
 
     centres: Tensor | None
+    temperature: Tensor | None
 
     def __init__(self, f: nn.Module, width: int, projection_dim: int, n_clusters: int) -> None:
         super().__init__()
@@ -29,6 +31,7 @@ class ClusterNet(nn.Module):
         self.g_i = head(width, projection_dim)
         self.g_c = head(width, n_clusters)
         self.register_buffer("centres", None)
+        self.register_buffer("temperature", None)
 
     def encode(self, x: Tensor) -> Tensor:
         """h = f(x): [N, F]."""
@@ -40,7 +43,8 @@ class ClusterNet(nn.Module):
 
     def assign(self, h: Tensor) -> Tensor:
         """c = g_C(h), rows sum to 1: [N, M]."""
-        return torch.softmax(self.g_c(h), dim=1)
+        logits = self.g_c(h)
+        return torch.softmax(logits if self.temperature is None else logits / self.temperature, dim=1)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """(z, c) of x."""

@@ -21,7 +21,15 @@ from c3clust.methods.c3.neighbours import (
     smoothed,
 )
 
-__all__ = ["Comparison", "accuracy_estimate", "compare", "softened", "temperature_for", "witnesses"]
+__all__ = [
+    "Comparison",
+    "accuracy_estimate",
+    "accuracy_interval",
+    "compare",
+    "softened",
+    "temperature_for",
+    "witnesses",
+]
 
 SYSTEMATIC = 0.035  # standard error of the estimated accuracy that more samples do not lower
 MARGIN = 0.01  # differences from k-means below this are not reported
@@ -66,8 +74,13 @@ def accuracy_estimate(labels: np.ndarray, votes: Sequence[np.ndarray], K: int) -
     """
     each = [matched_agreement(one, labels, K) for one in votes]
     estimate = float(np.mean(each))
-    error = np.sqrt(estimate * (1 - estimate) / len(labels) + np.var(each) / len(each) + SYSTEMATIC**2)
-    return estimate, (max(float(estimate - 2 * error), 0.0), min(float(estimate + 2 * error), 1.0))
+    return estimate, accuracy_interval(estimate, len(labels), each)
+
+
+def accuracy_interval(estimate: float, n: int, each: Sequence[float]) -> tuple[float, float]:
+    """About 95 %: from the number of samples, the variance of the agreements `each`, and SYSTEMATIC."""
+    error = float(np.sqrt(estimate * (1 - estimate) / n + np.var(each) / len(each) + SYSTEMATIC**2))
+    return max(estimate - 2 * error, 0.0), min(estimate + 2 * error, 1.0)
 
 
 def softened(mean: np.ndarray, temperature: float) -> np.ndarray:

@@ -11,26 +11,29 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from c3clust import checks, dist
+from c3clust.data.samples import Dataset
 from c3clust.errors import InputError
 from c3clust.estimator import read_model, restore
 from c3clust.methods._base import Clusterer, EncoderFields, parameters
 from c3clust.methods.c3.guard import Guard, effective_clusters
 from c3clust.methods.c3.heads import PRIORS, fit_heads
+from c3clust.methods.c3.images import GuidedObjective, assign_neighbours, calibration
 from c3clust.methods.c3.loss import c3_loss, positives_per_view
 from c3clust.methods.c3.zeta import SAMPLES, choose_zeta
-from c3clust.methods.cc import CC, cluster_loss, cluster_projections, fit_head
+from c3clust.methods.cc import CC, CCObjective, cluster_loss, cluster_projections, fit_head
 from c3clust.metrics import acc
 from c3clust.networks import ClusterNet
 from c3clust.networks.readouts import spherical_kmeans
 from c3clust.networks.voting import VotingHeads
 from c3clust.preprocess import InputOptions, Preprocessor
-from c3clust.training import Batch, Stage, TrainingContext, encode_views
+from c3clust.training import Batch, Stage, TrainingContext, auto_epochs, encode_views
 
 __all__ = ["C3", "C3Objective"]
 
 LOST = 0.05  # share of samples on which the head disagrees with k-means in z: the head has lost the clusters
 EVEN = 0.95  # of the effective clusters in z before stage 2: the clusters of z have not merged
 HEADS = ("follow", "frozen", "joint")
+STAGE_2 = {"zeta": "auto", "gamma": 0.1, "head": "follow", "settle": "auto", "readout": "head"}  # unless views guide
 NARROW = 64  # features; up to here vectors are columns with units of their own, and are standardised
 
 
@@ -198,33 +201,40 @@ class C3(EncoderFields, Clusterer):
 
     def _uses_neighbours(self, shape: tuple[int, ...]) -> bool:
         """Whether the positives are nearest neighbours, for samples of this shape."""
-        if len(shape) != 1 and self.guidance == "neighbours":
-            raise InputError(
-                'guidance="neighbours" needs feature vectors: give an encoder, or leave guidance out for images.'
-            )
-        trains_network = (self.zeta, self.backbone) != ("auto", "auto") or self.start is not None or self.finetune
-        return len(shape) == 1 and (self.guidance == "neighbours" or (self.guidance == "auto" and not trains_network))
+        if self.guidance != "auto":
+            return self.guidance == "neighbours"
+        own_network = len(shape) == 1 and (self.backbone != "auto" or self.finetune)
+        return not own_network and self.start is None and all(getattr(self, name) == v for name, v in STAGE_2.items())
 
     def _input_options(self) -> InputOptions:
-        """Neighbours need no views, and distances that standardisation does not distort."""
+        """Neighbours need no views of features, and distances that standardisation does not distort."""
         options = super()._input_options()
-        if self.guidance == "views" or not self._uses_neighbours((1,)):
-            return options
-        return replace(options, views=0, standardise=NARROW)
+        if self._uses_neighbours((1,)):
+            options = replace(options, views=0, standardise=NARROW)
+        return replace(options, quantise=self._uses_neighbours((1, 1, 1)))
+
+    def _policy(self, dataset: Dataset) -> str:
+        handwriting = dataset.policy == "digit" and self._uses_neighbours((1, 1, 1))
+        return "handwriting" if handwriting else dataset.policy
 
     def _build_network(self, shape: tuple[int, ...]) -> nn.Module:
-        if self._uses_neighbours(shape):
+        neighbours = self._uses_neighbours(shape)
+        if neighbours and len(shape) == 1:
             return VotingHeads(self.n_clusters, shape[0])
         network: ClusterNet = self._stage_1()._build_network(shape)
-        if self.readout == "z":
+        if neighbours:
+            network.temperature = torch.ones(())
+        elif self.readout == "z":
             network.centres = torch.zeros(self.n_clusters, self.projection_dim)
         return network
 
     def _fit(self, context: TrainingContext) -> nn.Module:
-        return self._fit_heads(context) if self._uses_neighbours(context.shape) else self._fit_stages(context)
+        if not self._uses_neighbours(context.shape):
+            return self._fit_stages(context)
+        return self._fit_heads(context) if len(context.shape) == 1 else self._fit_images(context)
 
     def _fit_heads(self, context: TrainingContext) -> VotingHeads:
-        """Guidance by neighbours: heads on the feature vectors."""
+        """Neighbours of feature vectors: heads on these vectors."""
         started, encoder = time.perf_counter(), self.preprocessor_.encoder
         network, quality = fit_heads(
             context.pixels(),
@@ -237,6 +247,23 @@ class C3(EncoderFields, Clusterer):
         self.quality_ = quality.plain()
         context.stages.append({"name": "heads", "epochs": 0, "seconds": time.perf_counter() - started, "curves": {}})
         return network.to(context.device)
+
+    def _fit_images(self, context: TrainingContext) -> ClusterNet:
+        """Neighbours of learned features: the instance loss, then the clusters of the graph of neighbours."""
+        n, batch, lr = len(context.x), self.cc_batch_size, self.cc_lr
+        first = self.cc_epochs if isinstance(self.cc_epochs, int) else auto_epochs(n, batch, 300, 8, 200)
+        second = self.epochs if isinstance(self.epochs, int) else auto_epochs(n, batch, 80, 2, 40)
+        network: ClusterNet = context.build(self._stage_1()._build_network)
+        instance = CCObjective(self.tau_i, self.tau_c, warming_up=True)
+        context.train(Stage("instance", first, batch, lr, self.cc_schedule), network, instance)
+        labels, confidence, _ = assign_neighbours(network, context)
+        self.start_labels_, self.start_stage_ = labels.numpy(), len(context.stages) - 1
+        guided = GuidedObjective(labels, confidence, self.tau_i)
+        context.train(Stage("guided", second, batch, lr, self.cc_schedule), network, guided)
+        *_, quality = assign_neighbours(network, context)
+        network.temperature = calibration(network, context, quality.estimated_accuracy)
+        self.quality_ = quality.plain()
+        return network
 
     def _fit_stages(self, context: TrainingContext) -> ClusterNet:
         """Guidance by views: CC, then the C3 loss."""

@@ -1,0 +1,80 @@
+"""Guidance by neighbours for images that are learned from scratch: clusters of the learned features guide them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from c3clust import dist
+from c3clust.methods.c3.confidence import accuracy_interval, compare, temperature_for
+from c3clust.methods.c3.graph import NEIGHBOURS, read_clusters
+from c3clust.methods.c3.heads import MOST, Quality
+from c3clust.methods.c3.neighbours import kmeans, nearest, unit_rows
+from c3clust.methods.cc import fit_head, instance_loss
+from c3clust.networks import ClusterNet
+from c3clust.training import Batch, TrainingContext
+
+__all__ = ["GuidedObjective", "assign_neighbours", "calibration", "guidance_loss"]
+
+
+def guidance_loss(logits_a: Tensor, logits_b: Tensor, labels: Tensor, weight: Tensor) -> Tensor:
+    """Cross entropy of both views with the cluster of the sample, weighted by its confidence.
+
+    logits_a, logits_b: [N, M]; labels, weight: [N].
+    """
+    each = sum(F.cross_entropy(logits, labels, reduction="none") for logits in (logits_a, logits_b))
+    return (weight * each).sum() / (2 * weight.sum().clamp_min(1e-6))
+
+
+@dataclass(frozen=True)
+class GuidedObjective:
+    """What one step of stage 2 minimises: the guidance loss and the instance loss over the batch of all processes."""
+
+    labels: Tensor  # [n]
+    confidence: Tensor  # [n]
+    tau_i: float
+
+    def __call__(self, network: ClusterNet, batch: Batch) -> dict[str, Tensor]:
+        index = dist.gather(batch.index).cpu()
+        h_a, h_b = network.encode(batch.x_a), network.encode(batch.x_b)
+        labels, weight = self.labels[index].to(h_a.device), self.confidence[index].to(h_a.device)
+        guidance = guidance_loss(dist.gather(network.g_c(h_a)), dist.gather(network.g_c(h_b)), labels, weight)
+        instance = instance_loss(dist.gather(network.project(h_a)), dist.gather(network.project(h_b)), self.tau_i)
+        return {"loss": guidance + instance, "guidance_loss": guidance, "instance_loss": instance}
+
+
+def assign_neighbours(network: ClusterNet, context: TrainingContext) -> tuple[Tensor, Tensor, Quality]:
+    """Find the clusters of the graph of neighbours, fit g_C to them, and return labels [n] and confidence [n].
+
+    Of more than MOST samples, that many are clustered, and g_C assigns the rest.
+    """
+    z, h = context.features(network)
+    chosen = np.sort(np.random.default_rng(context.seed).permutation(len(h))[:MOST])
+    reading = read_clusters(h[chosen].numpy(), z[chosen].numpy(), network.n_clusters, context.seed)
+    found, sure = torch.from_numpy(reading.labels), torch.from_numpy(reading.confidence).float()
+    fit_head(network, h[chosen], found, context)
+    confidence, labels = head_assignments(network, h, context).max(dim=1)
+    labels[chosen], confidence[chosen] = found, sure
+    estimate = float(sure.mean())
+    interval = accuracy_interval(estimate, len(chosen), [float((m == reading.labels).mean()) for m in reading.members])
+    rows = unit_rows(h[chosen].numpy() - h[chosen].numpy().mean(axis=0))
+    simple = kmeans(rows, network.n_clusters, context.seed, n_init=10).labels_
+    near = nearest(rows, min(NEIGHBOURS, len(rows) - 1))
+    index = np.arange(len(chosen))
+    comparison = compare(reading.labels, simple, near, index, reading.members[None], network.n_clusters)
+    agreement = {f"{prior:g}": value for prior, value in reading.agreement.items()}
+    return labels, confidence, Quality(estimate, interval, reading.prior, agreement, comparison)
+
+
+def calibration(network: ClusterNet, context: TrainingContext, target: float) -> Tensor:
+    """The temperature of g_C at which the mean confidence is the target."""
+    c = head_assignments(network, context.features(network)[1], context)
+    return torch.tensor(temperature_for(c.numpy(), target), device=context.device)
+
+
+@torch.no_grad()
+def head_assignments(network: ClusterNet, h: Tensor, context: TrainingContext) -> Tensor:
+    """Soft assignments [n, M] of the features h [n, F], before calibration, on the CPU."""
+    return torch.softmax(network.g_c(h.to(context.device)), dim=1).cpu()
