@@ -120,10 +120,7 @@ def jitter_(x: Tensor, factors: Tensor, order: Tensor, which: Tensor) -> Tensor:
     chosen = which.nonzero().squeeze(1)
     if bool((order == order[:1]).all()):
         return _change(x, chosen, factors, order)
-    for pair in (
-        order[:, :2],
-        order[:, 2:],
-    ):  # sorting by two steps makes samples of one operation adjacent
+    for pair in (order[:, :2], order[:, 2:]):  # sorting by two steps makes samples of one operation adjacent
         key = 4 * pair[chosen, 0] + pair[chosen, 1]
         _change(x, chosen[key.argsort(stable=True)], factors, pair)
     return x

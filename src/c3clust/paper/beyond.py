@@ -21,11 +21,7 @@ from c3clust.paper.values import Rows, distinct, read_rows, scores_of, select, w
 
 ORDER = 20
 START, LONGER, PUBLISHED, DEFAULT = "CC", "CC + the same epochs", "C3 as published", "C3 (default)"
-CHANGES: dict[str, dict[str, Any]] = {
-    PUBLISHED: {},
-    "head follows": {"head": "follow"},
-    "ζ auto": {"zeta": "auto"},
-}
+CHANGES: dict[str, dict[str, Any]] = {PUBLISHED: {}, "head follows": {"head": "follow"}, "ζ auto": {"zeta": "auto"}}
 LOST: dict[str, dict[str, Any]] = {"joint from the start": {"head": "joint"}}  # rejected ideas: two seeds are enough
 IN_Z = {PUBLISHED: "readout z", DEFAULT: "C3 (default), readout z"}  # the same runs, with labels from k-means in z
 SHORT = 4  # epochs of stage 2, and of the stage "settle", of a dataset without a recipe
