@@ -66,17 +66,15 @@ def from_array(x: Any, y: Any = None, *, place: str = "array", embeddings: bool 
             f"{place} has shape {x.shape}: embeddings are [n, F], or [n, V, F] with V views of each sample."
         )
     if x.ndim not in (2, 3, 4):
-        raise InputError(
-            f"{place} has shape {x.shape}: pictures are [n, C, H, W], [n, H, W, C] or [n, H, W], "
-            "feature vectors [n, F]."
-        )
+        shapes = "pictures are [n, C, H, W], [n, H, W, C] or [n, H, W], feature vectors [n, F]"
+        raise InputError(f"{place} has shape {x.shape}: {shapes}.")
     if 0 in x.shape:
         raise InputError(f"{place} has shape {x.shape} and so holds nothing. Give at least one sample.")
     found: ArrayLike
     if embeddings and x.ndim == 3:
-        found = Views([_vectors(x[:, view], place) for view in range(x.shape[1])])
+        found = Views([_floats(x[:, view], place) for view in range(x.shape[1])])
     else:
-        found = _vectors(x, place) if x.ndim == 2 else _pixels(_channels_first(x, place), place)
+        found = _floats(x, place) if x.ndim == 2 else _pixels(_channels_first(x, place), place)
     labels, classes = label_codes(y, len(x), place) if y is not None else (None, None)
     names = [str(i) for i in range(len(x))]
     return Samples(found, names, y=labels, classes=classes, place=place, policy=policy_for(found))
@@ -152,24 +150,20 @@ def _pixels(x: np.ndarray, place: str) -> np.ndarray:
     """Pixels as uint8 or as float32 in [0, 1]: see the module's docstring."""
     if x.dtype == np.uint8:
         return x if isinstance(x, np.memmap) else np.ascontiguousarray(x)
-    with np.errstate(over="ignore"):
-        x = _finite(x.astype(np.float32), place)
+    x = _floats(x, place)
     low, high = float(x.min()), float(x.max())
     if low < 0 or high > 255:
         raise InputError(
             f"{place} has pixel values from {low:g} to {high:g}: they must lie within [0, 1] or [0, 255]. "
             "Undo a mean/std normalisation or rescale them first; if these are embeddings [n, V, F], say embeddings."
         )
-    return np.ascontiguousarray(x if high <= 1 else x / np.float32(255))
+    return x if high <= 1 else x / np.float32(255)
 
 
-def _vectors(x: np.ndarray, place: str) -> np.ndarray:
-    """Feature vectors as finite float32."""
+def _floats(x: np.ndarray, place: str) -> np.ndarray:
+    """The values as finite float32."""
     with np.errstate(over="ignore"):  # overflow becomes infinite, and is rejected as such
-        return np.ascontiguousarray(_finite(x.astype(np.float32), place))
-
-
-def _finite(x: np.ndarray, place: str) -> np.ndarray:
+        x = np.ascontiguousarray(x.astype(np.float32))
     bad = ~np.isfinite(x).reshape(len(x), -1).all(axis=1)
     if bad.any():
         raise InputError(
@@ -182,13 +176,10 @@ def _finite(x: np.ndarray, place: str) -> np.ndarray:
 def _keys(files: list[str], path: Path) -> tuple[str, str | None]:
     """The keys of the pictures and, if any, of the labels in an .npz file."""
     lower = {key.lower(): key for key in files}
-    y_key = next((lower[key] for key in Y_KEYS if key in lower), None)
-    x_key = next((lower[key] for key in X_KEYS if key in lower), None)
+    x_key, y_key = (next((lower[key] for key in keys if key in lower), None) for keys in (X_KEYS, Y_KEYS))
     rest = [key for key in files if key != y_key]
-    if x_key is None and len(rest) == 1:
-        x_key = rest[0]
-    if x_key is None:
+    if x_key is None and len(rest) != 1:
         raise InputError(
             f"{path} holds {', '.join(files) or 'no arrays'}: name the pictures x (and labels, if any, y)."
         )
-    return x_key, y_key
+    return x_key or rest[0], y_key

@@ -34,10 +34,11 @@ def claims(path: Path) -> Claim:
 def read(path: Path, options: Options, name: str | None = None) -> Samples:
     """The images of all splits, in the order of splits, files and rows."""
     pyarrow = require_pyarrow("pyarrow", path)
-    parquet = _parquet_files(path)
     try:
-        if parquet:
-            return read_batches(_parquet_batches(parquet, path), path, options)
+        if files := _parquet_files(path):
+            parquet = require_pyarrow("pyarrow.parquet", path)
+            batches = (batch for file in files for batch in parquet.ParquetFile(file).iter_batches(batch_size=256))
+            return read_batches(batches, path, options)
         splits = _splits(path)
         return read_batches(_arrow_batches(splits, pyarrow), path, options, _class_names(splits[0]))
     except (OSError, KeyError, TypeError, json.JSONDecodeError, pyarrow.ArrowException) as error:
@@ -48,12 +49,6 @@ def read(path: Path, options: Options, name: str | None = None) -> Samples:
 
 def _parquet_files(path: Path) -> list[Path]:
     return sorted(path.glob("*.parquet")) or sorted(path.glob("data/*.parquet"))
-
-
-def _parquet_batches(files: list[Path], path: Path) -> Iterator[Any]:
-    parquet = require_pyarrow("pyarrow.parquet", path)
-    for file in files:
-        yield from parquet.ParquetFile(file).iter_batches(batch_size=256)
 
 
 def _splits(path: Path) -> list[Path]:
@@ -76,11 +71,8 @@ def _arrow_batches(splits: list[Path], pyarrow: Any) -> Iterator[Any]:
 def _class_names(split: Path) -> list[str] | None:
     """The names of a ClassLabel column, if the metadata have one."""
     features = json.loads((split / INFO).read_text()).get("features") or {}
-    for column in LABELS:
-        names = (features.get(column) or {}).get("names")
-        if names:
-            return [str(name) for name in names]
-    return None
+    names = (features.get(column, {}).get("names") for column in LABELS if features.get(column))
+    return next(([str(name) for name in given] for given in names if given), None)
 
 
 def _inside(folder: Path, name: str) -> Path:
