@@ -117,16 +117,14 @@ def load(
         return place
     if isinstance(place, str) and not place:
         raise InputError(f"The place is empty: give a path or one of {', '.join(names())}.")
+    if are_texts(place):
+        return from_texts(place)
+    if is_frame(place):
+        return from_frame(place, options)
     if not isinstance(place, str | PathLike):
-        return _from_python(place, options)
+        return from_array(place, embeddings=embeddings)
     named = _load_name(place, options, Path(root) if root else None) if isinstance(place, str) else None
     return _load_path(Path(place), options) if named is None else named
-
-
-def _from_python(value: Any, options: Options) -> Dataset:
-    if are_texts(value):
-        return from_texts(value)
-    return from_frame(value, options) if is_frame(value) else from_array(value, embeddings=options.embeddings)
 
 
 def _load_name(name: str, options: Options, root: Path | None) -> Dataset | None:
@@ -134,17 +132,12 @@ def _load_name(name: str, options: Options, root: Path | None) -> Dataset | None
     subset = SUBSET.fullmatch(name)
     for source, public in _public():
         names = (public.name, *public.aliases)
-        if name in names:
-            return _read_public(source, public, options, root)
-        if subset and subset["name"] in names:
-            whole = _read_public(source, public, options, root)
-            return _first_thousands(whole, int(subset["thousands"]), f"{public.name}-{subset['thousands']}k")
+        if name in names or (subset and subset["name"] in names):
+            whole = source.read(Path() if public.built_in else require(public, source, root), options, public.name)
+            return (
+                whole if name in names or not subset else _first_thousands(whole, int(subset["thousands"]), public.name)
+            )
     return None
-
-
-def _read_public(source: Any, public: PublicDataset, options: Options, root: Path | None) -> Dataset:
-    path = Path() if public.built_in else require(public, source, root)
-    return source.read(path, options, public.name)
 
 
 def _load_path(path: Path, options: Options) -> Dataset:
@@ -165,7 +158,9 @@ def _first_thousands(whole: Dataset, thousands: int, name: str) -> Dataset:
     """The fixed subset that `load` describes."""
     n = thousands * 1000
     if n > len(whole):
-        raise DataError(f"{name} asks for {n:,} images and {whole.place} holds {len(whole):,}. Ask for fewer.")
+        raise DataError(
+            f"{name}-{thousands}k asks for {n:,} images and {whole.place} holds {len(whole):,}. Ask for fewer."
+        )
     chosen = np.sort(np.random.default_rng(0).permutation(len(whole))[:n])
     y = None if whole.y is None else whole.y[chosen]
     x = whole.x.subset(chosen) if isinstance(whole.x, Stream) else whole.x[chosen]

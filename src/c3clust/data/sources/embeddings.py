@@ -67,5 +67,5 @@ def _block(values: Any, path: Path) -> np.ndarray:
 def _is_list(type_: Any) -> bool:
     import pyarrow
 
-    tests = (pyarrow.types.is_list, pyarrow.types.is_large_list, pyarrow.types.is_fixed_size_list)
-    return any(test(type_) for test in tests)
+    types = pyarrow.types
+    return types.is_list(type_) or types.is_large_list(type_) or types.is_fixed_size_list(type_)
