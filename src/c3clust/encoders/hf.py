@@ -13,16 +13,19 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from c3clust.encoders.base import about
 from c3clust.encoders.image import ImageEncoder
 from c3clust.errors import MissingExtraError, RunError, first_line
 
-__all__ = ["EXAMPLES", "claims", "load", "missing_weights", "quiet_transformers"]
+__all__ = ["EXAMPLES", "claims", "load", "pretrained", "quiet_transformers"]
 
 EXAMPLES = ("hf:NAME_OR_FOLDER",)
 PREFIX = "hf:"
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
-UNLABELLED = {"dinov2", "dinov2_with_registers", "dinov3_vit", "ijepa", "vit_mae"}
-CAPTIONED = {"clip", "clip_vision_model", "siglip", "siglip2", "siglip_vision_model", "align"}
+UNLABELLED = {"labels": "no", "trained_on": "pictures without labels"}
+UNLABELLED_KINDS = {"dinov2", "dinov2_with_registers", "dinov3_vit", "ijepa", "vit_mae"}
+CAPTIONED = {"labels": "yes", "trained_on": "pictures with captions"}
+CAPTIONED_KINDS = {"clip", "clip_vision_model", "siglip", "siglip2", "siglip_vision_model", "align"}
 
 
 class Pooled(nn.Module):
@@ -60,35 +63,29 @@ def load(spec: str) -> ImageEncoder:
     place, options = (str(Path(name).expanduser()) if local else name), {"local_files_only": local}
     try:
         with quiet_transformers():
-            model, info = _pretrained(AutoModel, place, trust_remote_code=False, **options)
+            model, absent = pretrained(AutoModel, place, trust_remote_code=False, **options)
         pixels = _pixels(place, options)
     except Exception as error:  # transformers raises almost any exception for damaged files
         raise RunError(
             f"encoder {spec} cannot be loaded: {first_line(error)}. Give a folder that holds config.json and "
             "model.safetensors, or the name of a model of huggingface.co."
         ) from None
-    absent = _missing(info)
     if absent:
         raise RunError(f"encoder {spec} lacks weights, {absent[0]} among them: it is not whole.")
-    side = (
-        pixels.get("size") or getattr(getattr(model.config, "vision_config", model.config), "image_size", None) or 224
-    )
+    own = getattr(model.config, "vision_config", model.config)
+    side = pixels.get("size") or getattr(own, "image_size", None) or 224
     mean, std = pixels.get("mean", IMAGENET[0]), pixels.get("std", IMAGENET[1])
-    return ImageEncoder(spec, Pooled(model), _about(spec, model.config, local), int(side), mean, std)
+    kind, origin = str(model.config.model_type), "a folder on this machine" if local else "huggingface.co"
+    trained = UNLABELLED if kind in UNLABELLED_KINDS else CAPTIONED if kind in CAPTIONED_KINDS else {}
+    entry = about(spec, f"{kind} of transformers", origin, "see the model's card", **trained)
+    return ImageEncoder(spec, Pooled(model), entry, int(side), mean, std)
 
 
-def missing_weights(model_class: Any, place: Path, **options: Any) -> list[str]:
-    """The weights of a model that its file does not contain. transformers would initialise them at random."""
-    return _missing(_pretrained(model_class, str(place), **options)[1])
-
-
-def _pretrained(model_class: Any, place: str, **options: Any) -> tuple[Any, dict[str, Any]]:
+def pretrained(model_class: Any, place: str, **options: Any) -> tuple[Any, list[str]]:
+    """A model, and the weights that its file does not contain: transformers would initialise them at random."""
     settings = {"use_safetensors": True, "dtype": torch.float32, "output_loading_info": True}
-    return model_class.from_pretrained(place, **settings, **options)
-
-
-def _missing(info: dict[str, Any]) -> list[str]:
-    return sorted(key for key in info["missing_keys"] if "pooler" not in key)
+    model, info = model_class.from_pretrained(place, **settings, **options)
+    return model, sorted(key for key in info["missing_keys"] if "pooler" not in key)
 
 
 @contextmanager
@@ -122,20 +119,3 @@ def _pixels(place: str, options: dict[str, Any]) -> dict[str, Any]:
     if config.get("do_normalize") is False:
         found |= {"mean": (0.0, 0.0, 0.0), "std": (1.0, 1.0, 1.0)}
     return {name: value for name, value in found.items() if value}
-
-
-def _about(spec: str, config: Any, local: bool) -> dict[str, Any]:
-    kind = str(config.model_type)
-    labels, trained_on = "unknown", "unknown"
-    if kind in UNLABELLED:
-        labels, trained_on = "no", "pictures without labels"
-    elif kind in CAPTIONED:
-        labels, trained_on = "yes", "pictures with captions"
-    return {
-        "name": spec,
-        "what": f"{kind} of transformers",
-        "weights": "a folder on this machine" if local else "huggingface.co",
-        "licence": "see the model's card",
-        "labels": labels,
-        "trained_on": trained_on,
-    }

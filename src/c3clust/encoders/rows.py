@@ -1,7 +1,7 @@
-"""The encoder of tables: rows of numbers and categories -> features, by scikit-learn's scaler and one-hot encoder.
+"""The encoder of tables: rows of numbers and categories -> features.
 
     numbers       one feature, (x - mean) / standard deviation (StandardScaler)
-    categories    one feature per category (OneHotEncoder), for the 50 most frequent
+    categories    one feature per category, for the 50 most frequent
     missing       0 in all features of the column; likewise a category that is not in the training data
 
 So a missing value is encoded like one that a view masks (augment/rows.py). The learned parameters are stored as numbers
@@ -10,17 +10,17 @@ and words in model.json. Columns without information about the rows are left out
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import StandardScaler
 from torch import Tensor
 
 from c3clust.augment import Policy, Rows
 from c3clust.data.samples import Column, Dataset, Table
-from c3clust.encoders.base import Encoder
+from c3clust.encoders.base import Encoder, about
 from c3clust.errors import InputError, suggest
 
 __all__ = ["EXAMPLES", "TableEncoder", "claims", "load", "missing", "suits"]
@@ -29,14 +29,10 @@ log = logging.getLogger("c3clust")
 NAME = "table"
 EXAMPLES = (NAME,)
 CATEGORIES = 50
-ABOUT = {
-    "name": NAME,
-    "what": "numbers standardised, categories one feature each",
-    "weights": "learned from the columns of this table",
-    "licence": "MIT",
-    "labels": "no",
-    "trained_on": "this table",
-}
+ABOUT = about(
+    NAME, "numbers standardised, categories one feature each", "learned from the columns of this table", "MIT", "no",
+    "this table",
+)  # fmt: skip
 
 
 def claims(spec: str) -> bool:
@@ -75,14 +71,14 @@ class Categories:
     """A column of categories."""
 
     name: str
-    known: tuple[str, ...]
+    categories: list[str]
 
     @property
     def width(self) -> int:
-        return len(self.known)
+        return len(self.categories)
 
     def encode(self, x: np.ndarray) -> np.ndarray:
-        """[n] codes into `known` -> [n, categories]"""
+        """[n] codes into `categories` -> [n, categories]"""
         return (x[:, None] == np.arange(self.width)).astype(np.float64)
 
 
@@ -94,20 +90,15 @@ class TableEncoder(Encoder):
     batch = 4096
     scaled = True
     init_head_from_features = True
+    about = ABOUT
 
     def __init__(self) -> None:
         self.columns: list[Numbers | Categories] = []
         self.notes: list[str] = []
 
-    def __repr__(self) -> str:
-        return "table"
-
     @property
-    def width(self) -> int:
+    def width(self) -> int:  # type: ignore[override]
         return sum(column.width for column in self.columns)
-
-    def describe(self) -> dict[str, Any]:
-        return dict(ABOUT)
 
     def fit(self, dataset: Dataset) -> None:
         """Learn the scale or the categories of each column."""
@@ -127,25 +118,16 @@ class TableEncoder(Encoder):
 
     def _categories(self, column: Column, x: np.ndarray) -> Categories:
         given = np.array(column.levels, dtype=object)[x[~np.isnan(x)].astype(int)]
-        known = [str(level) for level in OneHotEncoder().fit(given[:, None]).categories_[0]]
+        known, counts = np.unique(given, return_counts=True)
         if len(known) > CATEGORIES:
-            counts = {level: int((given == level).sum()) for level in known}
-            kept = sorted(known, key=lambda level: -counts[level])[:CATEGORIES]
             self.notes.append(
                 f"Of the {len(known):,} categories of column {column.name!r} the {CATEGORIES} most frequent count."
             )
-            known = [level for level in known if level in set(kept)]
-        return Categories(column.name, tuple(known))
+            known = known[np.sort(np.argsort(-counts, kind="stable")[:CATEGORIES])]
+        return Categories(column.name, known.tolist())
 
     def state(self) -> dict[str, Any]:
-        return {
-            "columns": [
-                {"name": c.name, "mean": c.mean, "spread": c.spread}
-                if isinstance(c, Numbers)
-                else {"name": c.name, "categories": list(c.known)}
-                for c in self.columns
-            ]
-        }
+        return {"columns": [asdict(column) for column in self.columns]}
 
     def load_state(self, state: dict[str, Any]) -> None:
         try:
@@ -206,7 +188,7 @@ def _numbers(column: Column, x: np.ndarray) -> Numbers:
 def _column(entry: Any) -> Numbers | Categories:
     name = str(entry["name"])
     if "categories" in entry:
-        return Categories(name, tuple(str(level) for level in entry["categories"]))
+        return Categories(name, [str(level) for level in entry["categories"]])
     mean, spread = float(entry["mean"]), float(entry["spread"])
     if not np.isfinite(mean) or not np.isfinite(spread) or spread <= 0:
         raise ValueError("not a scale")
@@ -227,12 +209,12 @@ def _codes(column: Numbers | Categories, given: Column, x: np.ndarray, place: st
         levels, x = _as_words(x)
     else:
         levels = given.levels
-    code = {level: float(i) for i, level in enumerate(column.known)}
+    code = {level: float(i) for i, level in enumerate(column.categories)}
     new = [level for level in levels if level not in code]
     table = np.array([code.get(level, np.nan) for level in levels] + [np.nan])
     out = table[np.where(np.isnan(x), len(levels), x).astype(int)]
     rows = int((np.isnan(out) & ~np.isnan(x)).sum())
-    if new and len(column.known) < CATEGORIES:
+    if new and len(column.categories) < CATEGORIES:
         log.warning(
             "%s has %s in column %r of %s, unknown to this model: taken as missing.",
             place, repr(new[0]) + (f" and {len(new) - 1} more" if len(new) > 1 else ""), column.name,

@@ -24,8 +24,8 @@ from torch.nn import functional as F
 
 from c3clust.augment import Policy, Words
 from c3clust.data.samples import Dataset, Texts
-from c3clust.encoders.base import UNKNOWN, Encoder
-from c3clust.encoders.hf import missing_weights, quiet_transformers
+from c3clust.encoders.base import Encoder, about
+from c3clust.encoders.hf import pretrained, quiet_transformers
 from c3clust.errors import DataError, InputError, MissingExtraError, first_line
 
 __all__ = ["EXAMPLES", "TextEncoder", "claims", "load", "missing", "suits"]
@@ -67,16 +67,14 @@ def load(spec: str) -> "TextEncoder":
     if folder is None or find_spec("sentence_transformers") is None:
         raise MissingExtraError(f"encoder={spec!r} is not installed. {INSTALL}")
     if kind == MINILM:
-        about = {**ABOUT, "weights": f"package {PACKAGE} {_version()}"}
+        entry = about(weights=f"package {PACKAGE} {_version()}", **ABOUT)
     elif kind == "bert":
-        about = {"name": folder.name, "what": "a BERT from a folder", "weights": str(folder), **UNKNOWN}
-        spec = f"bert:{folder}"
+        entry, spec = about(folder.name, "a BERT from a folder", str(folder)), f"bert:{folder}"
     else:
-        weights = str(folder) if folder.is_dir() else "huggingface.co"
+        entry = about(name, "a sentence encoder", str(folder) if folder.is_dir() else "huggingface.co")
         folder = folder if folder.is_dir() else _download(spec, name)
-        about = {"name": name, "what": "a sentence encoder", "weights": weights, **UNKNOWN}
     model = _load_model(folder)
-    return TextEncoder(spec, {**about, "tokens": int(model.max_seq_length), "sha256": _digest(folder)}, model)
+    return TextEncoder(spec, {**entry, "tokens": int(model.max_seq_length), "sha256": _digest(folder)}, model)
 
 
 class TextEncoder(Encoder):
@@ -93,17 +91,7 @@ class TextEncoder(Encoder):
 
     def __init__(self, spec: str, about: dict[str, Any], model: Any) -> None:
         self.spec, self.about, self.model = spec, about, model
-        self._width = int(self._features(["a"]).shape[1])
-
-    def __repr__(self) -> str:
-        return str(self.about["name"])
-
-    @property
-    def width(self) -> int:
-        return self._width
-
-    def describe(self) -> dict[str, Any]:
-        return dict(self.about)
+        self.width = int(self._features(["a"]).shape[1])
 
     def load_options(self) -> dict[str, Any]:
         return {"kind": "text"}
@@ -158,7 +146,7 @@ def _load_model(folder: Path) -> Any:
             options: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
             model = SentenceTransformer(str(folder), device="cpu", model_kwargs={"use_safetensors": True}, **options)
             network: Any = model[0].auto_model
-            absent = missing_weights(type(network), place, **options)
+            _, absent = pretrained(type(network), str(place), **options)
     except Exception as error:  # transformers raises almost any exception for damaged files
         raise DataError(f"{folder} cannot be read as a sentence encoder: {first_line(error)}.") from None
     if absent:

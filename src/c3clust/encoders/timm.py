@@ -2,7 +2,7 @@
 
 import importlib
 
-from c3clust.encoders.base import UNKNOWN
+from c3clust.encoders.base import about
 from c3clust.encoders.image import ImageEncoder
 from c3clust.errors import MissingExtraError, RunError, first_line
 
@@ -29,6 +29,5 @@ def load(spec: str) -> ImageEncoder:
         pixels = timm.data.resolve_model_data_config(model)
     except Exception as error:
         raise RunError(f"encoder {spec} cannot be loaded: {first_line(error)}.") from None
-    about = {"name": spec, "what": f"{type(model).__name__} of timm", "weights": "timm's", **UNKNOWN}
-    about["licence"] = "see the model's card"
-    return ImageEncoder(spec, model, about, int(pixels["input_size"][-1]), pixels["mean"], pixels["std"])
+    entry = about(spec, f"{type(model).__name__} of timm", "timm's", "see the model's card")
+    return ImageEncoder(spec, model, entry, int(pixels["input_size"][-1]), pixels["mean"], pixels["std"])
