@@ -5,19 +5,18 @@ as many epochs after it; "as published" is therefore shorter here than in recipe
 run into one OUT, the table and the figure show them all.
 """
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from c3clust.bench import Job, Result
+from c3clust.bench import Job
 from c3clust.bench.statistics import METRICS, mean_and_std
 from c3clust.files import write_atomically
 from c3clust.paper.findings import Finding, difference, side
 from c3clust.paper.setting import STAGE_2, Setting
 from c3clust.paper.style import BLACK, PAGE, colours, footer, panels
-from c3clust.paper.values import Rows, distinct, read_rows, scores_of, select, write_rows
+from c3clust.paper.values import Figure, Results, Rows, distinct, read_rows, scores_of, select, write_rows
 
 ORDER = 20
 START, LONGER, PUBLISHED, DEFAULT = "CC", "CC + the same epochs", "C3 as published", "C3 (default)"
@@ -38,7 +37,7 @@ def jobs(setting: Setting) -> list[Job]:
     return found
 
 
-def rows(setting: Setting, results: Sequence[Result]) -> Rows:
+def rows(setting: Setting, results: Results) -> Rows:
     """One line per variant and seed."""
     expected, found = 2 * setting.batch_size / setting.n_clusters, []
     for r in results:
@@ -57,7 +56,7 @@ def rows(setting: Setting, results: Sequence[Result]) -> Rows:
     return found
 
 
-def write(setting: Setting, results: Sequence[Result], out: Path) -> list[Path]:
+def write(setting: Setting, results: Results, out: Path) -> list[Path]:
     """Write beyond.csv, in which other datasets are kept; the table; the figure and the findings."""
     from c3clust.paper import redraw
 
@@ -129,7 +128,7 @@ def findings(rows: Rows) -> list[Finding]:
     return found
 
 
-def draw(rows: Rows) -> Any:
+def draw(rows: Rows) -> Figure:
     """ACC gained over the seed's own CC against positives per view, one panel per dataset."""
     sets = distinct(rows, "data")
     names = [name for name in distinct(rows, "variant") if any(r["filling"] != "" for r in select(rows, variant=name))]

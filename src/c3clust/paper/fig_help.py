@@ -1,14 +1,11 @@
 """Did C3 help? Differences seed by seed, with their mean and its 95 % interval."""
 
-from collections.abc import Sequence
-from typing import Any
-
-from c3clust.bench import Job, Result
+from c3clust.bench import Job
 from c3clust.bench.statistics import METRICS, paired
 from c3clust.paper.findings import Finding, side
 from c3clust.paper.setting import STAGE_2, Setting
 from c3clust.paper.style import COLOURS, PAGE, dots, footer, named_lines, panels
-from c3clust.paper.values import Rows, distinct, select
+from c3clust.paper.values import Figure, Results, Rows, distinct, select
 
 ORDER = 12
 MORE = 8  # epochs: about what stage 2 and the stage "settle" take by default on a small set
@@ -31,7 +28,7 @@ def jobs(setting: Setting) -> list[Job]:
     return found
 
 
-def rows(setting: Setting, results: Sequence[Result]) -> Rows:
+def rows(setting: Setting, results: Results) -> Rows:
     scores = {(r.job.name, r.job.seed): r.scores for r in results if r.scores}
     found = []
     for label, (first, second) in PAIRS.items():
@@ -52,7 +49,7 @@ def findings(rows: Rows) -> list[Finding]:
     return found
 
 
-def draw(rows: Rows) -> Any:
+def draw(rows: Rows) -> Figure:
     names = distinct(rows, "pair")
     figure, axes = panels(len(METRICS), PAGE, 0.5 + 0.42 * len(names), sharey=True)
     for axis, metric, colour in zip(axes, METRICS, COLOURS, strict=False):

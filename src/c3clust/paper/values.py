@@ -11,9 +11,9 @@ from c3clust.bench.statistics import METRICS
 from c3clust.errors import RunError
 from c3clust.files import write_atomically
 
-__all__ = ["Rows", "distinct", "epochs_from_start", "read_rows", "scores_of", "select", "write_rows"]
-
 Rows = list[dict[str, Any]]
+Results = Sequence[Result]
+Figure = Any  # of matplotlib, which is optional
 
 
 def write_rows(path: Path, rows: Rows) -> None:
