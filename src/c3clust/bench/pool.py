@@ -4,7 +4,6 @@ A worker runs one job after the other, which saves the time to start Python and 
 next job. A job is done when its result.json exists.
 """
 
-import json
 import os
 import signal
 import subprocess
@@ -14,8 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from c3clust.bench.job import DONE, Job, Result, folder_of, result_of, write_result
-from c3clust.files import write_atomically
+from c3clust.bench.job import DONE, Job, Result, folder_of, result_of, write_json, write_result
 
 __all__ = ["run"]
 
@@ -61,18 +59,17 @@ def run(
 class _Worker:
     """One process, started with its first job."""
 
-    def __init__(self, out: Path, one_thread: bool) -> None:
-        self.out, self.job = out, None
-        self.environment = os.environ | (dict.fromkeys(THREADS, "1") if one_thread else {})
-        self.process: subprocess.Popen[str] | None = None
+    job: Job | None = None
+    process: subprocess.Popen[str] | None = None
 
-    job: Job | None
+    def __init__(self, out: Path, one_thread: bool) -> None:
+        self.out, self.environment = out, os.environ | (dict.fromkeys(THREADS, "1") if one_thread else {})
 
     def begin(self, job: Job) -> None:
         """Send a job to the process; start a new process if the last one has ended."""
         self.job, folder = job, folder_of(self.out, job)
         folder.mkdir(parents=True, exist_ok=True)
-        write_atomically(folder / "job.json", (json.dumps(job.plain(), indent=1) + "\n").encode())
+        write_json(folder / "job.json", job.plain())
         (folder / "result.json").unlink(missing_ok=True)
         if self.process is None or self.process.poll() is not None:
             self.kill()

@@ -59,19 +59,19 @@ def _fit(out: Path, folder: Path, job: Job) -> tuple[str, str, dict[str, Any]]:
     """Status, reason, and the numbers of a finished run."""
     options = load_options(job.method, job.params, job.options)
     samples, run = data.load(job.data, **options), folder / "run"
-    watched = job.method in WATCHED and samples.y is not None
+    y = samples.y if job.method in WATCHED else None
+    checkpoints = Checkpoints if y is None else partial(Watch, y)
     finished = (run / "record.json").exists()
-    checkpoints = Checkpoints if not watched or samples.y is None else partial(Watch, samples.y)
     seconds = 0.0 if finished else _train(samples, options, run, job, out, checkpoints)
     record, labels = RunRecord.read(run / "record.json"), Assignments.read(run).clusters
     numbers: dict[str, Any] = {"scores": record.scores, "seconds": _seconds(record), "processor_seconds": seconds}
     if record.encoder is not None:
         training = SUPERVISION.get(record.encoder["labels"], "trained somehow")
         numbers["encoder"] = f"{record.encoder['name']}, {training}"
-    if watched and samples.y is not None:
+    if y is not None:
         z = methods.load_model(run).transform(samples)
         in_z = nearest(z, spherical_kmeans(z, record.n_clusters, job.seed))
-        numbers["scores_z"] = metrics.scores(samples.y, in_z)
+        numbers["scores_z"] = metrics.scores(y, in_z)
     return *_judge(record, labels), numbers
 
 
