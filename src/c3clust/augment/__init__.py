@@ -16,17 +16,6 @@ from c3clust.augment.rows import Rows
 from c3clust.augment.words import Words
 
 __all__ = [
-    "Digit",
-    "Identity",
-    "Photo",
-    "Policy",
-    "Rows",
-    "Vector",
-    "Words",
-    "names",
-    "policy",
-    "prepare",
-    "spec",
-    "view",
+    "Digit", "Identity", "Photo", "Policy", "Rows", "Vector", "Words", "names", "policy", "prepare", "spec", "view",
     "views",
-]
+]  # fmt: skip

@@ -20,7 +20,6 @@ LOOP_PIXELS = 96 * 96  # on the CPU, larger outputs are resampled image by image
 
 
 def full_boxes(n: int, height: int, width: int) -> Tensor:
-    """Boxes of the whole images."""
     return torch.tensor([[0, 0, height, width]]).expand(n, 4)
 
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -93,8 +93,7 @@ class Photo:
         return factors
 
 
-@dataclass(frozen=True)
-class _PhotoDraws:
+class _PhotoDraws(NamedTuple):
     """The random parameters of Photo for a batch, on the CPU."""
 
     flip: Tensor
@@ -106,8 +105,7 @@ class _PhotoDraws:
     sigma: Tensor
 
     def of(self, index: slice | Tensor) -> "_PhotoDraws":
-        """The parameters of some samples."""
-        return _PhotoDraws(*(getattr(self, field.name)[index] for field in fields(self)))
+        return _PhotoDraws(*(parameter[index] for parameter in self))
 
 
 def _photo_views(x: Tensor, boxes: Tensor, draws: _PhotoDraws, kernel: int, out: Tensor) -> None:
@@ -210,7 +208,6 @@ POLICIES: dict[str, type[Any]] = {
 
 
 def names() -> list[str]:
-    """Names of the policies."""
     return sorted(POLICIES)
 
 
@@ -252,10 +249,8 @@ def spec(policy: Policy) -> dict[str, Any]:
 
 def views(policy: Policy, x: Tensor, size: Size, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     """x_a and x_b: two independent draws of the policy. From stored views [N, V, F], two different ones are drawn."""
-    if x.ndim == 3:
-        x_a, x_b = _two_stored(x, generator)
-        return policy(x_a, size, generator), policy(x_b, size, generator)
-    return policy(x, size, generator), policy(x, size, generator)
+    x_a, x_b = _two_stored(x, generator) if x.ndim == 3 else (x, x)
+    return policy(x_a, size, generator), policy(x_b, size, generator)
 
 
 def view(policy: Policy, x: Tensor, size: Size, generator: torch.Generator) -> Tensor:

@@ -99,7 +99,6 @@ def _table_csv(rows: Sequence[Row]) -> str:
 
 
 def _runs_csv(results: Iterable[Result]) -> str:
-    """One line per run."""
     head = ["data", "name", "method", "seed", "status", "reason", *METRICS, *(f"{m}_z" for m in METRICS), *CLOCKS]
     lines = []
     for r in results:

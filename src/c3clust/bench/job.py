@@ -62,7 +62,6 @@ class Job:
 
     @cached_property
     def key(self) -> str:
-        """A hash of the job's content."""
         params = {name: p.default for name, p in signature(methods.load(self.method)).parameters.items()} | self.params
         content: dict[str, Any] = {"data": self.data, "method": self.method, "seed": self.seed}
         content["options"] = {name: value for name, value in self.options.items() if value is not None}
@@ -71,13 +70,11 @@ class Job:
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
 
     def plain(self) -> dict[str, Any]:
-        """The job as plain data for JSON."""
         named = ("data", "method", "params", "seed", "name", "options")
         return {name: getattr(self, name) for name in named} | {"start": self.start and self.start.plain()}
 
     @classmethod
     def from_plain(cls, raw: dict[str, Any]) -> "Job":
-        """The job from what `plain` returned."""
         try:
             return cls(**{**raw, "start": raw["start"] and cls.from_plain(raw["start"])})
         except (TypeError, KeyError) as error:
@@ -113,7 +110,6 @@ class Result:
 
     @property
     def start(self) -> "Result | None":
-        """The result of the job that this one started from."""
         return result_of(self.folder.parents[2], self.job.start) if self.job.start else None
 
     def total(self, clock: str = "seconds") -> float:
@@ -128,7 +124,6 @@ class Result:
 
     @cached_property
     def record(self) -> RunRecord:
-        """The record of the run."""
         return RunRecord.read(self.run / "record.json")
 
     @property
@@ -157,13 +152,11 @@ def _start_key(start: Any) -> str | None:
 
 
 def folder_of(out: str | Path, job: Job) -> Path:
-    """The folder of the job's files."""
     place = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in Path(job.data).name)
     return Path(out) / "runs" / (place or "data") / f"{job.method}-s{job.seed}-{job.key}"
 
 
 def result_of(out: str | Path, job: Job) -> Result:
-    """The result of the job so far."""
     folder = folder_of(out, job)
     path = folder / "result.json"
     if not path.exists():

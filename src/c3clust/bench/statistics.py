@@ -79,7 +79,6 @@ def paired_by_seed(first: dict[int, float], second: dict[int, float]) -> Differe
 
 
 def compare(a: Row, b: Row, metric: str) -> Difference:
-    """a − b over the seeds that both have."""
     one, two = ({r.job.seed: r.scores[metric] for r in row.results if r.scores} for row in (a, b))
     return paired_by_seed(one, two)
 

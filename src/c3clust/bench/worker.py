@@ -64,7 +64,9 @@ def _fit(out: Path, folder: Path, job: Job) -> tuple[str, str, dict[str, Any]]:
     finished = (run / "record.json").exists()
     seconds = 0.0 if finished else _train(samples, options, run, job, out, checkpoints)
     record, labels = RunRecord.read(run / "record.json"), Assignments.read(run).clusters
-    numbers: dict[str, Any] = {"scores": record.scores, "seconds": _seconds(record), "processor_seconds": seconds}
+    # the record of a resumed run counts from there on, its stages count everything
+    wall = max(record.seconds, sum(stage["seconds"] for stage in record.stages))
+    numbers: dict[str, Any] = {"scores": record.scores, "seconds": wall, "processor_seconds": seconds}
     if record.encoder is not None:
         training = SUPERVISION.get(record.encoder["labels"], "trained somehow")
         numbers["encoder"] = f"{record.encoder['name']}, {training}"
@@ -86,11 +88,6 @@ def _train(samples: Dataset, options: dict[str, Any], run: Path, job: Job, out: 
     return time.process_time() - began if is_new else 0.0
 
 
-def _seconds(record: RunRecord) -> float:
-    """Wall time of the run. The record of a resumed run counts from there on, its stages count everything."""
-    return max(record.seconds, sum(stage["seconds"] for stage in record.stages))
-
-
 def _judge(record: RunRecord, labels: np.ndarray) -> tuple[str, str]:
     """Status and reason: whether training went wrong, decided without true labels."""
     for stage in record.stages:
@@ -99,9 +96,8 @@ def _judge(record: RunRecord, labels: np.ndarray) -> tuple[str, str]:
             return "diverged" if "not finite" in decision["why"] else "collapsed", stage["guard"]["told"][0]
     effective = effective_clusters(np.bincount(labels).tolist())
     if effective < record.n_clusters / 2:
-        return "collapsed", (
-            f"The labels make up {effective:.1f} of {record.n_clusters} clusters (exp of the entropy of their sizes)."
-        )
+        share = f"{effective:.1f} of {record.n_clusters} clusters"
+        return "collapsed", f"The labels make up {share} (exp of the entropy of their sizes)."
     return "ok", ""
 
 
@@ -122,7 +118,6 @@ def _owned(folder: Path) -> Iterator[None]:
 
 
 def _sentence(error: Exception) -> str:
-    """An error as one line."""
     text = " ".join(str(error).split())
     return text if isinstance(error, ValueError) and text else f"{type(error).__name__}: {text}"
 
@@ -136,7 +131,6 @@ def _receive(folders: "queue.Queue[str]") -> None:
 
 
 def main(out: str) -> None:
-    """Run jobs until there are no more."""
     folders: queue.Queue[str] = queue.Queue()
     threading.Thread(target=_receive, args=(folders,), daemon=True).start()
     while folder := folders.get():

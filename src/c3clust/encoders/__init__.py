@@ -28,18 +28,9 @@ from c3clust.encoders.store import LazyFeatures, features, lazy_features
 from c3clust.errors import InputError
 
 __all__ = [
-    "Encoder",
-    "LazyFeatures",
-    "auto",
-    "examples",
-    "features",
-    "from_config",
-    "lazy_features",
-    "load",
-    "load_options",
-    "register",
-    "to_config",
-]
+    "Encoder", "LazyFeatures", "auto", "examples", "features", "from_config", "lazy_features", "load", "load_options",
+    "register", "to_config",
+]  # fmt: skip
 
 _registered: list[Any] = []
 

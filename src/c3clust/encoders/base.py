@@ -54,7 +54,6 @@ class Encoder:
         return str(self.describe()["name"])
 
     def describe(self) -> dict[str, Any]:
-        """The entry of the record."""
         return dict(self.about)
 
     def encode(self, samples: Any, policy: Policy | None = None, generator: torch.Generator | None = None) -> Tensor:
@@ -91,7 +90,6 @@ class Encoder:
         return self
 
     def to(self, device: torch.device) -> "Encoder":
-        """Move the encoder to a device."""
         return self
 
     def key(self) -> str:

@@ -53,7 +53,6 @@ def claims(spec: str) -> bool:
 
 
 def load(spec: str) -> ImageEncoder:
-    """The model with its preprocessing."""
     if find_spec("transformers") is None:
         raise MissingExtraError(f'encoder {spec} needs transformers: pip install "c3clust[hf]".')
     from transformers import AutoModel

@@ -9,7 +9,6 @@ and words in model.json. Columns without information about the rows are left out
 """
 
 import logging
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -40,7 +39,6 @@ def claims(spec: str) -> bool:
 
 
 def suits(dataset: Dataset) -> str | None:
-    """Tables."""
     return NAME if isinstance(dataset, Table) else None
 
 
@@ -54,8 +52,6 @@ def load(spec: str) -> "TableEncoder":
 
 @dataclass(frozen=True)
 class Numbers:
-    """A column of numbers."""
-
     name: str
     mean: float
     spread: float
@@ -68,8 +64,6 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Categories:
-    """A column of categories."""
-
     name: str
     categories: list[str]
 
@@ -101,12 +95,10 @@ class TableEncoder(Encoder):
         return sum(column.width for column in self.columns)
 
     def fit(self, dataset: Dataset) -> None:
-        """Learn the scale or the categories of each column."""
         assert isinstance(dataset, Table)
         self.columns, self.notes = [], []
         for column, x in zip(dataset.columns, dataset.x[:].T, strict=True):
-            reason = _useless(column, x)
-            if reason:
+            if reason := _useless(column, x):
                 self.notes.append(f"Column {column.name!r} is left out: {reason}.")
             else:
                 self.columns.append(_numbers(column, x) if column.levels is None else self._categories(column, x))
@@ -147,10 +139,9 @@ class TableEncoder(Encoder):
         given = {column.name: (column, dataset.x[:, i]) for i, column in enumerate(dataset.columns)}
         absent = [column.name for column in self.columns if column.name not in given]
         if absent:
-            raise InputError(
-                f"{dataset.place} has no column {absent[0]!r}, which this model was trained on"
-                f"{f' (nor {len(absent) - 1} others)' if len(absent) > 1 else ''}. {suggest(absent[0], given)}"
-            )
+            others = f" (nor {len(absent) - 1} others)" if len(absent) > 1 else ""
+            what = f"no column {absent[0]!r}, which this model was trained on{others}"
+            raise InputError(f"{dataset.place} has {what}. {suggest(absent[0], given)}")
         x = np.stack([_codes(column, *given[column.name], dataset.place) for column in self.columns], axis=1)
         return replace(dataset, x=x, columns=[given[column.name][0] for column in self.columns])
 
@@ -204,28 +195,22 @@ def _codes(column: Numbers | Categories, given: Column, x: np.ndarray, place: st
             f"{place} has {given.levels[0]!r} in column {column.name!r}, where this model was trained on numbers. "
             "Leave a cell empty if its value is missing."
         )
-    levels: Sequence[str]
-    if given.levels is None:
-        levels, x = _as_words(x)
-    else:
-        levels = given.levels
+    levels, x = _as_words(x) if given.levels is None else (given.levels, x)
     code = {level: float(i) for i, level in enumerate(column.categories)}
     new = [level for level in levels if level not in code]
     table = np.array([code.get(level, np.nan) for level in levels] + [np.nan])
     out = table[np.where(np.isnan(x), len(levels), x).astype(int)]
     rows = int((np.isnan(out) & ~np.isnan(x)).sum())
     if new and len(column.categories) < CATEGORIES:
-        log.warning(
-            "%s has %s in column %r of %s, unknown to this model: taken as missing.",
-            place, repr(new[0]) + (f" and {len(new) - 1} more" if len(new) > 1 else ""), column.name,
-            "1 row" if rows == 1 else f"{rows:,} rows",
-        )  # fmt: skip
+        what = repr(new[0]) + (f" and {len(new) - 1} more" if len(new) > 1 else "")
+        of = f"column {column.name!r} of {'1 row' if rows == 1 else f'{rows:,} rows'}"
+        log.warning("%s has %s in %s, unknown to this model: taken as missing.", place, what, of)
     return out
 
 
-def _as_words(x: np.ndarray) -> tuple[list[str], np.ndarray]:
+def _as_words(x: np.ndarray) -> tuple[tuple[str, ...], np.ndarray]:
     """Numbers as categories: the words, and codes into them."""
     values, codes = np.unique(x[~np.isnan(x)], return_inverse=True)
     out = np.full(len(x), np.nan)
     out[~np.isnan(x)] = codes
-    return [f"{value:g}" if not float(value).is_integer() else str(int(value)) for value in values], out
+    return tuple(f"{value:g}" if not float(value).is_integer() else str(int(value)) for value in values), out

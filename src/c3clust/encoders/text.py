@@ -50,7 +50,6 @@ def claims(spec: str) -> bool:
 
 
 def suits(dataset: Dataset) -> str | None:
-    """Texts."""
     return MINILM if isinstance(dataset, Texts) else None
 
 
@@ -169,8 +168,8 @@ def _check_folder(folder: Path) -> Path:
                 f"Only {', '.join(MODULES)} of sentence_transformers are loaded."
             )
         needed = {"Transformer": ("config.json", "model.safetensors"), "Dense": ("model.safetensors",)}.get(name, ())
-        absent = next((file for file in needed if not _exists(folder / path, file)), None)
-        if absent:
+        present = {file.name.removesuffix(".index.json") for file in (folder / path).glob("*")}  # an index lists parts
+        if absent := next((file for file in needed if file not in present), None):
             raise DataError(
                 f"{folder / path} is no sentence encoder: {absent} is missing. Needed are config.json, "
                 "model.safetensors and the vocabulary."
@@ -190,11 +189,6 @@ def _modules(path: Path) -> list[tuple[str, str]]:
         raise DataError(f"{path} cannot be read: {first_line(error)}.") from None
 
 
-def _exists(folder: Path, file: str) -> bool:
-    """Whether a file exists, or the index of its parts."""
-    return (folder / file).is_file() or (folder / f"{file}.index.json").is_file()
-
-
 def _download(spec: str, name: str) -> Path:
     """The folder of a model of huggingface.co in the local cache."""
     from huggingface_hub import snapshot_download
@@ -207,7 +201,6 @@ def _download(spec: str, name: str) -> Path:
 
 
 def _digest(folder: Path) -> str:
-    """SHA-256 of the weights."""
     digest = hashlib.sha256()
     for file in sorted(folder.rglob("*.safetensors")):
         digest.update(file.read_bytes())

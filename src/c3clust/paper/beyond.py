@@ -25,6 +25,10 @@ LOST: dict[str, dict[str, Any]] = {"joint from the start": {"head": "joint"}}  #
 IN_Z = {PUBLISHED: "readout z", DEFAULT: "C3 (default), readout z"}  # the same runs, with labels from k-means in z
 SHORT = 4  # epochs of stage 2, and of the stage "settle", of a dataset without a recipe
 FALL = 0.02  # of ACC, below its own start: too far
+HEAD = (
+    "| variant | ACC | NMI | ARI | ACC − its CC, mean [95 % interval] | worst seed | ζ | positives / (2N/M) | "
+    f"processor time | runs |\n|{'---|' * 10}"
+)
 
 
 def jobs(setting: Setting) -> list[Job]:
@@ -38,7 +42,6 @@ def jobs(setting: Setting) -> list[Job]:
 
 
 def rows(setting: Setting, results: Results) -> Rows:
-    """One line per variant and seed."""
     expected, found = 2 * setting.batch_size / setting.n_clusters, []
     for r in results:
         for name, scores in ((r.job.name, r.scores), (IN_Z.get(r.job.name), r.scores_z)):
@@ -46,13 +49,9 @@ def rows(setting: Setting, results: Results) -> Rows:
                 continue
             positives = [p for stage in ("c3", "settle") for p in r.curve(stage, "positives_per_view")]
             chosen_zeta = next((s["zeta"]["chosen"] for s in r.record.stages if "zeta" in s), "")
-            found.append(
-                {
-                    "data": setting.data, "variant": name, "seed": r.job.seed, **scores_of(scores),
-                    "zeta": chosen_zeta, "filling": positives[-1] / expected if positives else "",
-                    "seconds": r.processor_seconds, "status": r.status,
-                }
-            )  # fmt: skip
+            row = {"data": setting.data, "variant": name, "seed": r.job.seed, **scores_of(scores), "zeta": chosen_zeta}
+            row |= {"filling": positives[-1] / expected if positives else ""}
+            found.append(row | {"seconds": r.processor_seconds, "status": r.status})
     return found
 
 
@@ -72,29 +71,18 @@ def table(rows: Rows) -> str:
     """Mean ± standard deviation of ACC, and the difference to each seed's own CC, one table per dataset."""
     parts = []
     for data in distinct(rows, "data"):
-        lines = [
-            f"**{data}**",
-            "",
-            "| variant | ACC | NMI | ARI | ACC − its CC, mean [95 % interval] | worst seed | ζ | "
-            "positives / (2N/M) | processor time | runs |",
-            f"|{'---|' * 10}",
-        ]
         here = select(rows, data=data)
-        start = select(here, variant=START)
-        for name in distinct(here, "variant"):
-            lines.append(f"| {' | '.join(_cells(select(here, variant=name), start))} |")
-        parts.append("\n".join(lines))
+        start, variants = select(here, variant=START), distinct(here, "variant")
+        lines = (" | ".join(_cells(select(here, variant=name), start)) for name in variants)
+        parts.append("\n".join([f"**{data}**", "", HEAD, *(f"| {line} |" for line in lines)]))
     return "\n\n".join(parts) + "\n"
 
 
 def _cells(rows: Rows, start: Rows) -> list[str]:
-    name, cells = rows[0]["variant"], [rows[0]["variant"]]
-    cells += [mean_and_std([row[metric] for row in rows]) for metric in METRICS]
-    if name == START:
-        cells += ["–", "–"]
-    else:
-        d = difference(rows, start)
-        cells += [f"{d.mean:+.3f} [{d.low:+.3f}, {d.high:+.3f}]", f"{min(_gains(rows, start), default=0):+.3f}"]
+    cells = [rows[0]["variant"], *(mean_and_std([row[metric] for row in rows]) for metric in METRICS)]
+    d, worst = difference(rows, start), min(_gains(rows, start), default=0)
+    gained = [f"{d.mean:+.3f} [{d.low:+.3f}, {d.high:+.3f}]", f"{worst:+.3f}"]
+    cells += ["–", "–"] if cells[0] == START else gained
     zetas, filling = ([row[key] for row in rows if row[key] != ""] for key in ("zeta", "filling"))
     low_high = "–".join(f"{zeta:g}" for zeta in sorted({min(zetas), max(zetas)})) if zetas else "–"
     wrong = [row["status"] for row in rows if row["status"] != "ok"]

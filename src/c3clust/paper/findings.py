@@ -49,6 +49,5 @@ def change(rows: Rows, metric: str = "acc") -> Difference:
 
 
 def markdown(findings: Sequence[Finding]) -> str:
-    """The findings as a table."""
     lines = ["| claim | here | verdict |", "|---|---|---|"]
     return "\n".join([*lines, *(f"| {f.claim} | {f.measured} | {VERDICTS[f.holds]} |" for f in findings)]) + "\n"

@@ -47,7 +47,6 @@ class Setting:
 
     @property
     def batch_size(self) -> int:
-        """Samples per batch of stage 2."""
         return int(self.resolved("c3").params.get("batch_size", AS_PUBLISHED["batch_size"]))
 
     def start(self, seed: int, extra: int = 0, name: str = "CC") -> Job:

@@ -86,7 +86,6 @@ def curves(axes: Any, lines: Sequence[Line], labels: Mapping[str, str], what: st
 
 
 def by_name(rows: Rows) -> list[Line]:
-    """One line per name."""
     return [(name, colour, select(rows, name=name)) for name, colour in colours(distinct(rows, "name")).items()]
 
 
@@ -113,13 +112,11 @@ def named_lines(axis: Any, label: str, names: Sequence[str]) -> None:
 
 
 def seeds_note(rows: Rows) -> str:
-    """What the lines and bands show."""
     n = len(distinct(rows, "seed"))
     return f"mean ± 1 s.d. over {n} seeds" if n > 1 else "one seed"
 
 
 def footer(figure: Any, text: str) -> None:
-    """A line of text below all panels."""
     figure.supxlabel(text, fontsize=6.5, color="#666666", x=0.995, ha="right")
 
 
@@ -132,5 +129,4 @@ def save(figure: Any, path: Path) -> list[Path]:
 
 
 def colours(labels: Sequence[str]) -> dict[str, str]:
-    """A colour for each label, in order."""
     return {label: COLOURS[i % len(COLOURS)] for i, label in enumerate(labels)}

@@ -23,7 +23,6 @@ def jobs(setting: Setting) -> list[Job]:
 
 
 def published(setting: Setting) -> list[Job]:
-    """CC and C3 as published."""
     starts = [setting.start(seed, name="CC as published") for seed in setting.seeds]
     return [*starts, *(setting.c3(seed, name="C3 as published") for seed in setting.seeds)]
 

@@ -36,7 +36,6 @@ class Entry:
 
     @classmethod
     def of(cls, folder: Path, key: str) -> "Entry":
-        """The entry with this hexadecimal hash."""
         return cls(folder / f"{key[:32]}.npy", folder / f"{key[:32]}.json")
 
     def load(self) -> tuple[np.ndarray, dict[str, Any]] | None:
@@ -100,7 +99,6 @@ def store_pictures(entry: Entry, chunks: Iterable[tuple[np.ndarray, list[str], b
 
 
 def stamp(path: str) -> str:
-    """Size and modification time of a file."""
     try:
         status = os.stat(path)
     except OSError:

@@ -135,7 +135,6 @@ def _reduced(size: tuple[int, int], least: int) -> tuple[int, int]:
 
 
 def _to_rgb(image: "Image") -> "Image":
-    """8-bit RGB from any mode."""
     from PIL import Image
 
     if image.mode.startswith("I") or image.mode == "F":

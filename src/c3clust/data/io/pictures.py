@@ -51,7 +51,6 @@ class EncodedFiles:
 
     @classmethod
     def of(cls, found: Sequence[tuple[str, Span]], place: str, **more: Any) -> "EncodedFiles":
-        """From pairs of name and span."""
         return cls([span for _, span in found], unique([name for name, _ in found]), place, **more)
 
 

@@ -70,7 +70,6 @@ class Spool:
         self._delete = weakref.finalize(self, _close_and_delete, self._file)
 
     def add(self, data: bytes) -> Span:
-        """Append one image."""
         span = Span(self.path, len(data), self._file.tell())
         self._file.write(data)
         return span

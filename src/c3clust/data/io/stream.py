@@ -50,7 +50,6 @@ class Stream:
 
     @property
     def nbytes(self) -> int:
-        """Size of the whole decoded array."""
         return int(np.prod(self.shape))
 
     def __len__(self) -> int:
@@ -70,7 +69,6 @@ class Stream:
         return pixels if chosen.ndim else pixels[0]
 
     def subset(self, index: np.ndarray) -> "Stream":
-        """A stream of the images at these positions."""
         spans, names = [self.spans[i] for i in index], [self.names[i] for i in index]
         return Stream(spans, names, *self.shape[1:3], self._workers, self._memory, self.spool)
 

@@ -35,7 +35,6 @@ Member = TypeVar("Member")
 
 
 def claims(path: Path) -> Claim:
-    """Archives, by their file name extension."""
     return Claim.KIND if path.is_file() and path.name.lower().endswith((*TAR, ".zip")) else Claim.NO
 
 

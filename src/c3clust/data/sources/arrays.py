@@ -30,7 +30,6 @@ ONE_INK = 0.15  # variation of the ink below which pictures count as drawn in on
 
 
 def claims(path: Path) -> Claim:
-    """.npy and .npz files."""
     return Claim.KIND if path.suffix.lower() in (".npy", ".npz") and path.is_file() else Claim.NO
 
 
@@ -113,7 +112,6 @@ def label_codes(y: Any, n: int, place: str) -> tuple[np.ndarray, list[str]]:
 
 
 def _as_numbers(x: Any) -> np.ndarray:
-    """x as a numpy array of numbers."""
     if hasattr(x, "detach"):  # a torch tensor, on any device
         x = x.detach().cpu()
     try:
@@ -161,7 +159,6 @@ def _pixels(x: np.ndarray, place: str) -> np.ndarray:
 
 
 def _floats(x: np.ndarray, place: str) -> np.ndarray:
-    """The values as finite float32."""
     with np.errstate(over="ignore"):  # overflow becomes infinite, and is rejected as such
         x = np.ascontiguousarray(x.astype(np.float32))
     bad = ~np.isfinite(x).reshape(len(x), -1).all(axis=1)

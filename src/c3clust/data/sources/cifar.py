@@ -158,7 +158,6 @@ def _parse_binary(raw: bytes, version: Version, place: str) -> Part:
 
 
 def _parse_pickle(raw: bytes, version: Version, place: str) -> Part:
-    """The dictionary of one pickled batch."""
     try:
         batch = _Batch(io.BytesIO(raw), encoding="bytes").load()
         content = {key.encode() if isinstance(key, str) else key: value for key, value in batch.items()}

@@ -18,7 +18,6 @@ __all__ = ["claims", "folder_labels", "has_images", "list_files", "read", "with_
 
 
 def claims(path: Path) -> Claim:
-    """Any folder."""
     return Claim.KIND if path.is_dir() else Claim.NO
 
 

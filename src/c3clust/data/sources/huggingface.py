@@ -52,7 +52,6 @@ def _parquet_files(path: Path) -> list[Path]:
 
 
 def _splits(path: Path) -> list[Path]:
-    """The folders of the splits, or the folder itself."""
     if not (path / SPLITS).is_file():
         return [path]
     return [_inside(path, name) for name in json.loads((path / SPLITS).read_text())["splits"]]

@@ -33,19 +33,16 @@ WORDS = 3.0  # mean number of words per cell from which a column contains texts
 
 
 def claims(path: Path) -> Claim:
-    """.csv, .tsv and .parquet files."""
     return Claim.KIND if path.is_file() and path.suffix.lower() in (".csv", ".tsv", ".parquet") else Claim.NO
 
 
 def read(path: Path, options: Options, name: str | None = None) -> Dataset:
-    """The images, texts or rows of the table."""
     if options.kind == "image" or (options.kind is None and not options.columns and _lists_images(path)):
         return manifest.read(path, options)
     return from_cells(cells.read_cells(path), str(path), options, first=1)
 
 
 def is_frame(value: Any) -> bool:
-    """Whether a value is a data frame."""
     return hasattr(value, "columns") and hasattr(value, "dtypes") and hasattr(value, "shape")
 
 
@@ -102,13 +99,11 @@ def _lists_images(path: Path) -> bool:
 
 
 def _mostly_images(column: list[Any]) -> bool:
-    return 2 * sum(map(_is_image, column)) >= max(sum(not cells.is_missing(cell) for cell in column), 1)
+    def is_image(cell: Any) -> bool:
+        encoded = isinstance(cell, bytes) or (isinstance(cell, dict) and "bytes" in cell)
+        return encoded or (isinstance(cell, str) and is_image_name(cell))
 
-
-def _is_image(cell: Any) -> bool:
-    if isinstance(cell, bytes) or (isinstance(cell, dict) and "bytes" in cell):
-        return True
-    return isinstance(cell, str) and is_image_name(cell)
+    return 2 * sum(map(is_image, column)) >= max(sum(not cells.is_missing(cell) for cell in column), 1)
 
 
 def _row_names(column: list[Any]) -> list[str] | None:
@@ -118,7 +113,6 @@ def _row_names(column: list[Any]) -> list[str] | None:
 
 
 def _true_labels(found: Cells, place: str, options: Options) -> tuple[np.ndarray | None, list[str] | None, str | None]:
-    """True labels, their classes, and the name of their column."""
     label = find_column(list(found), LABELS)
     values = words(found[label]) if label and label not in options.columns else None
     if values is None or len(set(values) - {None}) > max(2, len(values) // 2):
@@ -172,11 +166,11 @@ def _typed(found: Cells, place: str) -> tuple[list[Column], np.ndarray, list[str
             continue
         if x is not None and np.isinf(x).any():
             raise InputError(f"{place} has an infinite number in column {name!r}. Remove it, or leave the cell empty.")
-        levels = None if given is None else sorted({word for word in given if word is not None})
+        levels = None if given is None else tuple(sorted({word for word in given if word is not None}))
         if levels is not None and given is not None:
             code = {level: i for i, level in enumerate(levels)}
             x = np.array([np.nan if word is None else code[word] for word in given])
-        columns.append(Column(name, None if levels is None else tuple(levels)))
+        columns.append(Column(name, levels))
         values.append(x)
     if not columns:
         raise DataError(f"{place} holds no column of numbers or categories. Give at least one.")

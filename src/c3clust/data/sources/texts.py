@@ -17,12 +17,10 @@ __all__ = ["are_texts", "claims", "from_texts", "read"]
 
 
 def claims(path: Path) -> Claim:
-    """.txt files."""
     return Claim.KIND if path.is_file() and path.suffix.lower() == ".txt" else Claim.NO
 
 
 def read(path: Path, options: Options, name: str | None = None) -> Texts:
-    """The lines of the file."""
     if options.kind in ("image", "table"):
         raise InputError(f"{path} is a file of texts, one per line: it cannot be read as {options.kind}.")
     try:
