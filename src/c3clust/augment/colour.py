@@ -14,8 +14,6 @@ from torch import Tensor
 
 from c3clust.augment.scratch import scratch
 
-__all__ = ["blur_", "brightness_", "contrast_", "greyscale_", "hue_", "jitter_", "saturation_"]
-
 LUMA = (0.2989, 0.587, 0.114)  # of red, green and blue in grey
 
 

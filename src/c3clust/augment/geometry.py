@@ -13,8 +13,6 @@ from torch import Tensor
 
 from c3clust.augment.scratch import scratch
 
-__all__ = ["affine_crop", "crop_resize", "draw_boxes", "full_boxes"]
-
 ATTEMPTS = 10  # draws of area and ratio before the central crop is used, as in torchvision
 LOOP_PIXELS = 96 * 96  # on the CPU, larger outputs are resampled image by image, with sparse taps
 

@@ -15,8 +15,6 @@ from c3clust.augment.scratch import scratch
 from c3clust.augment.words import Words
 from c3clust.errors import InputError, suggest
 
-__all__ = ["Digit", "Identity", "Photo", "Policy", "Vector", "names", "policy", "prepare", "spec", "view", "views"]
-
 Size = tuple[int, ...]  # (height, width), or (features,)
 Policy = Callable[[Tensor, Size, torch.Generator], Tensor]
 

@@ -12,8 +12,6 @@ from c3clust.bench.job import Result
 from c3clust.bench.statistics import METRICS, Row, Scores, best, compare, mean_and_std, rows, title
 from c3clust.files import write_atomically
 
-__all__ = ["csv_text", "latex", "markdown", "write"]
-
 CLOCKS = ("seconds", "processor_seconds")
 CITED = [f"{metric.upper()} (cited)" for metric in METRICS]
 SIGNS = {"&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "±": r"$\pm$", "–": "--", "ζ": r"$\zeta$", "Γ": r"$\Gamma$"}

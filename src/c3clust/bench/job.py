@@ -30,8 +30,6 @@ from c3clust.records.assignments import Assignments
 from c3clust.records.record import RunRecord
 from c3clust.runs.lock import locked
 
-__all__ = ["DONE", "Job", "Result", "folder_of", "remember", "result_of", "write_json", "write_result"]
-
 NOT_IN_KEY = ("random_state", "verbose", "device", "compile", "start")  # decide nothing, or have a field of their own
 DONE = ("ok", "diverged", "collapsed")  # would end the same way again; failed jobs are run again
 

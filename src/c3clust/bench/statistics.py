@@ -16,8 +16,6 @@ import numpy as np
 from c3clust import methods
 from c3clust.bench.job import Result
 
-__all__ = ["METRICS", "Difference", "Row", "best", "compare", "in_order", "mean_and_std", "paired", "rows", "title"]
-
 METRICS = ("acc", "nmi", "ari")
 Scores = dict[str, float]
 

@@ -33,8 +33,6 @@ from c3clust.runs import Run
 from c3clust.runs.lock import locked
 from c3clust.training.checkpoint import Checkpoints
 
-__all__ = ["work"]
-
 WATCHED = ("cc", "c3")  # their z has unit rows, and their heads give labels at every epoch
 SUPERVISION = {"yes": "trained with labels", "no": "trained without labels"}
 PATIENCE = 30.0  # seconds to wait for another process to release the folder

@@ -9,8 +9,6 @@ from c3clust.data.io.stream import Stream
 from c3clust.data.io.views import Views
 from c3clust.data.samples import Dataset, Table, Texts
 
-__all__ = ["fingerprint"]
-
 WHOLE = 2**30  # bytes up to which every value is hashed
 SAMPLE = 64
 

@@ -21,8 +21,6 @@ from c3clust.data.sources.table import from_frame, is_frame
 from c3clust.data.sources.texts import are_texts, from_texts
 from c3clust.errors import DataError, InputError, suggest
 
-__all__ = ["describe", "is_name", "load", "names"]
-
 SUBSET = re.compile(r"(?P<name>.+)-(?P<thousands>[1-9][0-9]*)k")
 
 

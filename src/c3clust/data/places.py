@@ -9,8 +9,6 @@ from typing import Any
 from c3clust.data.source import Claim, PublicDataset
 from c3clust.errors import DataError
 
-__all__ = ["DatasetInfo", "find", "require", "searched"]
-
 HOME = Path("~/.cache/c3clust")
 
 

@@ -15,8 +15,6 @@ from typing import Literal
 
 from c3clust.errors import InputError, suggest
 
-__all__ = ["Claim", "Options", "PublicDataset", "note_count"]
-
 KINDS = ("image", "text", "table")
 log = logging.getLogger("c3clust")
 

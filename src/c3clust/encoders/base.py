@@ -11,8 +11,6 @@ from torch import Tensor
 from c3clust.augment import Policy
 from c3clust.data.samples import Dataset, Samples
 
-__all__ = ["Encoder", "about", "hash_tensors"]
-
 
 def about(
     name: str, what: str, weights: str, licence: str = "unknown", labels: str = "unknown", trained_on: str = "unknown"

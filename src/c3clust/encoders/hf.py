@@ -17,8 +17,6 @@ from c3clust.encoders.base import about
 from c3clust.encoders.image import ImageEncoder
 from c3clust.errors import MissingExtraError, RunError, first_line
 
-__all__ = ["EXAMPLES", "claims", "load", "pretrained", "quiet_transformers"]
-
 EXAMPLES = ("hf:NAME_OR_FOLDER",)
 PREFIX = "hf:"
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))

@@ -12,8 +12,6 @@ from c3clust.data.samples import Dataset
 from c3clust.encoders.base import Encoder, about, hash_tensors
 from c3clust.errors import InputError
 
-__all__ = ["ImageEncoder", "Prepared", "from_module"]
-
 PIXELS = 2**20  # per batch: 64 pictures at 128 px, 20 at 224 px
 
 

@@ -22,8 +22,6 @@ from c3clust.data.samples import Column, Dataset, Table
 from c3clust.encoders.base import Encoder, about
 from c3clust.errors import InputError, suggest
 
-__all__ = ["EXAMPLES", "TableEncoder", "claims", "load", "missing", "suits"]
-
 log = logging.getLogger("c3clust")
 NAME = "table"
 EXAMPLES = (NAME,)

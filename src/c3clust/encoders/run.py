@@ -14,8 +14,6 @@ from c3clust.augment import Policy
 from c3clust.data.samples import Dataset, Samples
 from c3clust.encoders.base import Encoder, about
 
-__all__ = ["RunEncoder", "Runs"]
-
 
 class RunEncoder(Encoder):
     """The fitted `model` of the run folder `spec`. If the run has an encoder of its own, it is applied first."""

@@ -30,8 +30,6 @@ from c3clust.encoders.base import Encoder
 from c3clust.errors import DataError
 from c3clust.progress import counter
 
-__all__ = ["LazyFeatures", "features", "lazy_features"]
-
 FORMAT = 1
 
 

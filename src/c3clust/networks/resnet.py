@@ -5,8 +5,6 @@ Two stems: "imagenet" (7x7 stride 2 and max-pool: 224 px) and "small" (one 3x3 c
 
 from torch import Tensor, nn
 
-__all__ = ["RESNETS", "ResNet"]
-
 RESNETS = {  # blocks per group, and whether they are bottlenecks
     "resnet18": ((2, 2, 2, 2), False),  # 512 features, 11 million weights
     "resnet34": ((3, 4, 6, 3), False),  # the paper's encoder: 512 features, 21 million weights

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from c3clust.bench.statistics import Difference, paired_by_seed
 from c3clust.paper.values import Rows, select
 
-__all__ = ["Finding", "change", "difference", "markdown", "negate", "side"]
-
 VERDICTS = {True: "holds", False: "does not hold", None: "open"}
 
 

@@ -16,8 +16,6 @@ import numpy as np
 from c3clust import data, methods, recipes
 from c3clust.errors import InputError, suggest
 
-__all__ = ["Resolved", "absolute", "default_clusters", "load_options", "parse_settings", "recipe_params", "resolve"]
-
 SHARED = ("backbone", "stem", "image_size", "augment", "projection_dim")  # what all networks of a recipe have in common
 IF_KNOWN = ("guard", "image_size", "verbose")  # options that are ignored by methods without the parameter
 PATHS = ("start", "encoder")  # parameters that may be the path of a run

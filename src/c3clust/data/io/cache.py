@@ -21,8 +21,6 @@ from c3clust.data.io.decode import decoder
 from c3clust.data.io.spans import Span
 from c3clust.errors import DataError
 
-__all__ = ["Entry", "load_pictures", "picture_entry", "stamp", "store_pictures"]
-
 FORMAT = 1
 BLOCK = 256
 

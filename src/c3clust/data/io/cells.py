@@ -18,11 +18,6 @@ import numpy as np
 
 from c3clust.errors import DataError, MissingExtraError, first_line
 
-__all__ = [
-    "LABELS", "Cells", "csv_errors", "find_column", "from_frame", "is_missing", "numbers", "open_parquet", "peek",
-    "read_cells", "require_pyarrow", "words",
-]  # fmt: skip
-
 LABELS = ("label", "labels", "class", "target", "y", "fine_label")  # names of a column of true labels
 
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "?"})

@@ -20,8 +20,6 @@ from c3clust.data.io.spans import Unreadable
 if TYPE_CHECKING:
     from PIL.Image import Image, Transpose
 
-__all__ = ["EXTENSIONS", "MAX_PIXELS", "decode", "decoder", "is_image_name", "longest_side"]
-
 EXTENSIONS = (
     ".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".bmp", ".tif", ".tiff", ".gif", ".ppm", ".pgm", ".pbm",
 )  # fmt: skip

@@ -28,8 +28,6 @@ from c3clust.data.samples import ArrayLike, Samples
 from c3clust.data.source import Options
 from c3clust.errors import DataError
 
-__all__ = ["DEFAULT_SIZE", "EncodedFiles", "available_memory", "to_samples", "unique"]
-
 DEFAULT_SIZE = 64
 FIRST = 32  # files measured before worker processes are started
 

@@ -11,8 +11,6 @@ import zlib
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["MAX_FILE", "Span", "Spool", "Unreadable", "read_span"]
-
 MAX_FILE = 256 * 2**20  # bytes of one encoded image; a larger file is rejected
 
 

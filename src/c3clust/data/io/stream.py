@@ -12,8 +12,6 @@ from c3clust.data.io.spans import Span, Spool, Unreadable, read_span
 from c3clust.data.io.workers import worker_count
 from c3clust.errors import DataError
 
-__all__ = ["Stream"]
-
 AHEAD = 4  # batches decoded in advance, if the memory limit allows
 
 

@@ -7,8 +7,6 @@ import numpy as np
 
 from c3clust.data.samples import ArrayLike
 
-__all__ = ["Views"]
-
 
 class Views:
     """n samples with V views of F features each, indexed like an array [n, F] of the first view, the sample itself.

@@ -7,8 +7,6 @@ from typing import TypeVar
 
 from c3clust.errors import DataError
 
-__all__ = ["map_chunks", "worker_count"]
-
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 

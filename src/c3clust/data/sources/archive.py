@@ -22,8 +22,6 @@ from c3clust.data.source import Claim, Options
 from c3clust.data.sources.folder import with_labels
 from c3clust.errors import DataError
 
-__all__ = ["claims", "first_names", "list_archive", "read"]
-
 TAR = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
 MAX_RATIO = 200
 ALWAYS = 2**30

@@ -20,8 +20,6 @@ from c3clust.data.samples import ArrayLike, Samples
 from c3clust.data.source import Claim, Options
 from c3clust.errors import DataError, InputError, first_line
 
-__all__ = ["claims", "from_array", "policy_for", "read"]
-
 CHANNELS = (1, 3)
 X_KEYS = ("x", "images", "data", "x_train", "arr_0", "embeddings", "embedding", "features")
 EMBEDDING_KEYS = ("embeddings", "embedding", "features")

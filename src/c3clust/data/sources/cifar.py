@@ -22,8 +22,6 @@ from c3clust.data.source import Claim, Options, PublicDataset, note_count
 from c3clust.data.sources.archive import first_names
 from c3clust.errors import DataError
 
-__all__ = ["DATASETS", "claims", "read"]
-
 ADDRESS = "https://www.cs.toronto.edu/~kriz/cifar.html"
 SITE = "https://www.cs.toronto.edu/~kriz"
 AGAIN = f"Fetch it again from {ADDRESS}."

@@ -7,8 +7,6 @@ import numpy as np
 from c3clust.data.samples import Samples
 from c3clust.data.source import Claim, Options, PublicDataset
 
-__all__ = ["DATASETS", "claims", "read"]
-
 DATASETS = (
     PublicDataset(
         name="digits",

@@ -18,8 +18,6 @@ from c3clust.data.source import Claim, Options
 from c3clust.data.sources.arrays import from_array
 from c3clust.errors import DataError
 
-__all__ = ["claims", "read"]
-
 COLUMNS = ("embedding", "embeddings", "features", "vector")
 
 

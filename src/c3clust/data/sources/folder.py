@@ -14,8 +14,6 @@ from c3clust.data.samples import Samples
 from c3clust.data.source import Claim, Options
 from c3clust.errors import DataError, InputError
 
-__all__ = ["claims", "folder_labels", "has_images", "list_files", "read", "with_labels"]
-
 
 def claims(path: Path) -> Claim:
     return Claim.KIND if path.is_dir() else Claim.NO

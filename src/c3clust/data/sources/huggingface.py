@@ -16,8 +16,6 @@ from c3clust.data.sources.folder import has_images
 from c3clust.data.sources.manifest import read_batches
 from c3clust.errors import DataError, first_line
 
-__all__ = ["claims", "read"]
-
 SPLITS = "dataset_dict.json"
 INFO = "dataset_info.json"
 STATE = "state.json"

@@ -14,8 +14,6 @@ from c3clust.data.source import Claim, Options, PublicDataset, note_count
 from c3clust.data.sources.arrays import policy_for
 from c3clust.errors import DataError
 
-__all__ = ["DATASETS", "claims", "read", "read_idx"]
-
 PARTS = ("train", "t10k")
 LAYOUT = ", ".join(f"{part}-{kind}-ubyte" for part in PARTS for kind in ("images-idx3", "labels-idx1"))
 LAYOUT += ", each .gz or not"

@@ -11,8 +11,6 @@ from c3clust.data.source import Claim, Options, PublicDataset, note_count
 from c3clust.data.sources.folder import list_files
 from c3clust.errors import DataError
 
-__all__ = ["DATASETS", "SYNSETS", "claims", "read"]
-
 ADDRESS = "https://www.image-net.org/download.php"
 LAYOUT = "ImageNet's training folder, unpacked: imagenet/train/nXXXXXXXX/*.JPEG (free of charge after registration)"
 FOLDERS = ("imagenet/train", "ILSVRC2012/train", "ILSVRC/Data/CLS-LOC/train", "imagenet/ILSVRC/Data/CLS-LOC/train")

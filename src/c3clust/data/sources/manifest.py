@@ -22,8 +22,6 @@ from c3clust.data.source import Options
 from c3clust.data.sources.arrays import label_codes
 from c3clust.errors import DataError
 
-__all__ = ["BYTES", "PATHS", "checked_labels", "read", "read_batches"]
-
 PATHS = ("path", "file", "file_name", "filename", "image_path", "filepath", "image")
 BYTES = ("image", "img", "bytes", "image_bytes", "image.bytes")
 EMPTY = Span("", 0, refused="an empty cell")

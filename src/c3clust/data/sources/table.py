@@ -26,8 +26,6 @@ from c3clust.data.sources import manifest
 from c3clust.data.sources.texts import from_texts
 from c3clust.errors import DataError, InputError, suggest
 
-__all__ = ["claims", "from_frame", "has_gaps_or_words", "is_frame", "read"]
-
 NAMES = ("id", "name", "key", "index")
 WORDS = 3.0  # mean number of words per cell from which a column contains texts
 

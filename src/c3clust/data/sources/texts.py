@@ -13,8 +13,6 @@ from c3clust.data.samples import Texts
 from c3clust.data.source import Claim, Options
 from c3clust.errors import DataError, InputError
 
-__all__ = ["are_texts", "claims", "from_texts", "read"]
-
 
 def claims(path: Path) -> Claim:
     return Claim.KIND if path.is_file() and path.suffix.lower() == ".txt" else Claim.NO

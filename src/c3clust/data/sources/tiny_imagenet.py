@@ -14,8 +14,6 @@ from c3clust.data.sources.archive import first_names, list_archive
 from c3clust.data.sources.folder import list_files
 from c3clust.errors import DataError
 
-__all__ = ["DATASETS", "claims", "read"]
-
 DATASETS = (
     PublicDataset(
         name="tiny-imagenet",
