@@ -17,18 +17,7 @@ from c3clust.augment.rows import Rows
 from c3clust.augment.words import Words
 
 __all__ = [
-    "Digit",
-    "Handwriting",
-    "Identity",
-    "Photo",
-    "Policy",
-    "Rows",
-    "Vector",
-    "Words",
-    "names",
-    "policy",
-    "prepare",
-    "spec",
+    "Digit", "Handwriting", "Identity", "Photo", "Policy", "Rows", "Vector", "Words", "names", "policy", "prepare", "spec",
     "view",
     "views",
-]
+]  # fmt: skip

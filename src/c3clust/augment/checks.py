@@ -5,8 +5,6 @@ from typing import Any
 
 from c3clust.errors import InputError
 
-__all__ = ["check_number", "check_probabilities", "check_range"]
-
 
 def check_number(policy: Any, name: str, low: float, high: float, why: str) -> None:
     """A finite number in [low, high]."""

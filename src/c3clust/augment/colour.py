@@ -14,8 +14,6 @@ from torch import Tensor
 
 from c3clust.augment.scratch import scratch
 
-__all__ = ["blur_", "brightness_", "contrast_", "greyscale_", "hue_", "jitter_", "saturation_"]
-
 LUMA = (0.2989, 0.587, 0.114)  # of red, green and blue in grey
 
 
@@ -120,10 +118,7 @@ def jitter_(x: Tensor, factors: Tensor, order: Tensor, which: Tensor) -> Tensor:
     chosen = which.nonzero().squeeze(1)
     if bool((order == order[:1]).all()):
         return _change(x, chosen, factors, order)
-    for pair in (
-        order[:, :2],
-        order[:, 2:],
-    ):  # sorting by two steps makes samples of one operation adjacent
+    for pair in (order[:, :2], order[:, 2:]):  # sorting by two steps makes samples of one operation adjacent
         key = 4 * pair[chosen, 0] + pair[chosen, 1]
         _change(x, chosen[key.argsort(stable=True)], factors, pair)
     return x

@@ -13,24 +13,16 @@ from torch import Tensor
 
 from c3clust.augment.scratch import scratch
 
-__all__ = ["affine_crop", "crop_resize", "draw_boxes", "full_boxes"]
-
 ATTEMPTS = 10  # draws of area and ratio before the central crop is used, as in torchvision
 LOOP_PIXELS = 96 * 96  # on the CPU, larger outputs are resampled image by image, with sparse taps
 
 
 def full_boxes(n: int, height: int, width: int) -> Tensor:
-    """Boxes of the whole images."""
     return torch.tensor([[0, 0, height, width]]).expand(n, 4)
 
 
 def draw_boxes(
-    n: int,
-    height: int,
-    width: int,
-    scale: tuple[float, float],
-    ratio: tuple[float, float],
-    generator: torch.Generator,
+    n: int, height: int, width: int, scale: tuple[float, float], ratio: tuple[float, float], generator: torch.Generator
 ) -> Tensor:
     """Random resized crops: a fraction of the area in `scale`, width / height log-uniform in `ratio`."""
     u = torch.rand(n, 2 * ATTEMPTS + 2, generator=generator, dtype=torch.float64)
@@ -119,12 +111,7 @@ def _two_taps(n_in: int, n_out: int, mirrored: bool) -> tuple[Tensor, Tensor, Te
 
 
 def _triangle_weights(
-    start: Tensor,
-    length: Tensor,
-    sides: tuple[int, int],
-    total: float,
-    like: Tensor,
-    flip: Tensor | None = None,
+    start: Tensor, length: Tensor, sides: tuple[int, int], total: float, like: Tensor, flip: Tensor | None = None
 ) -> Tensor:
     """Columns of resampling weights [N, n_in, n_out] that sum to `total`, on the device of `like`.
 

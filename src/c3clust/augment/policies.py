@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -15,8 +15,6 @@ from c3clust.augment.rows import Rows
 from c3clust.augment.scratch import scratch
 from c3clust.augment.words import Words
 from c3clust.errors import InputError, suggest
-
-__all__ = ["Digit", "Identity", "Photo", "Policy", "Vector", "names", "policy", "prepare", "spec", "view", "views"]
 
 Size = tuple[int, ...]  # (height, width), or (features,)
 Policy = Callable[[Tensor, Size, torch.Generator], Tensor]
@@ -94,8 +92,7 @@ class Photo:
         return factors
 
 
-@dataclass(frozen=True)
-class _PhotoDraws:
+class _PhotoDraws(NamedTuple):
     """The random parameters of Photo for a batch, on the CPU."""
 
     flip: Tensor
@@ -107,8 +104,7 @@ class _PhotoDraws:
     sigma: Tensor
 
     def of(self, index: slice | Tensor) -> "_PhotoDraws":
-        """The parameters of some samples."""
-        return _PhotoDraws(*(getattr(self, field.name)[index] for field in fields(self)))
+        return _PhotoDraws(*(parameter[index] for parameter in self))
 
 
 def _photo_views(x: Tensor, boxes: Tensor, draws: _PhotoDraws, kernel: int, out: Tensor) -> None:
@@ -212,7 +208,6 @@ POLICIES: dict[str, type[Any]] = {
 
 
 def names() -> list[str]:
-    """Names of the policies."""
     return sorted(POLICIES)
 
 
@@ -236,8 +231,7 @@ def policy(spec: str | Mapping[str, Any] | Policy) -> Policy:
     for option in options:
         if option not in known:
             raise InputError(f"augmentation policy {name!r} has no option {option!r}. {suggest(str(option), known)}")
-    built: Policy = POLICIES[name](**options)
-    return built
+    return POLICIES[name](**options)
 
 
 def spec(policy: Policy) -> dict[str, Any]:
@@ -254,10 +248,8 @@ def spec(policy: Policy) -> dict[str, Any]:
 
 def views(policy: Policy, x: Tensor, size: Size, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     """x_a and x_b: two independent draws of the policy. From stored views [N, V, F], two different ones are drawn."""
-    if x.ndim == 3:
-        x_a, x_b = _two_stored(x, generator)
-        return policy(x_a, size, generator), policy(x_b, size, generator)
-    return policy(x, size, generator), policy(x, size, generator)
+    x_a, x_b = _two_stored(x, generator) if x.ndim == 3 else (x, x)
+    return policy(x_a, size, generator), policy(x_b, size, generator)
 
 
 def view(policy: Policy, x: Tensor, size: Size, generator: torch.Generator) -> Tensor:

@@ -13,8 +13,6 @@ from torch import Tensor
 from c3clust.augment.checks import check_probabilities
 from c3clust.errors import InputError
 
-__all__ = ["Rows"]
-
 
 @dataclass(frozen=True)
 class Rows:

@@ -11,8 +11,6 @@ import threading
 import torch
 from torch import Tensor
 
-__all__ = ["scratch"]
-
 _kept = threading.local()
 
 

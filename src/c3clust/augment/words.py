@@ -8,8 +8,6 @@ import torch
 
 from c3clust.augment.checks import check_number, check_range
 
-__all__ = ["Words"]
-
 
 @dataclass(frozen=True)
 class Words:

@@ -1,14 +1,5 @@
 """Many runs: methods × datasets × seeds, one folder per run, each run once, all in worker processes.
 
-    job.py          Job: what to run, and the key that names its folder; Result: what the run produced
-    pool.py         run(jobs, out): several jobs at a time, each after the job it starts from; finished jobs are skipped
-    worker.py       the worker process: `python -m c3clust.bench.worker OUT`
-    watch.py        scores and counts of pairs after each epoch
-    plan.py         sources × methods × seeds -> jobs
-    statistics.py   results -> rows with means and spreads; paired differences of two methods
-    format.py       rows -> Markdown, LaTeX, CSV
-    cited.csv       the paper's own table
-
 >>> from c3clust.bench import Job
 >>> cc = Job("digits", "cc", {"n_clusters": 10}, seed=0)
 >>> c3 = Job("digits", "c3", {"n_clusters": 10, "head": "frozen"}, seed=0, name="C3, frozen head", start=cc)

@@ -12,9 +12,8 @@ from c3clust.bench.job import Result
 from c3clust.bench.statistics import METRICS, Row, Scores, best, compare, mean_and_std, rows, title
 from c3clust.files import write_atomically
 
-__all__ = ["csv_text", "latex", "markdown", "write"]
-
 CLOCKS = ("seconds", "processor_seconds")
+CITED = [f"{metric.upper()} (cited)" for metric in METRICS]
 SIGNS = {"&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "±": r"$\pm$", "–": "--", "ζ": r"$\zeta$", "Γ": r"$\Gamma$"}
 
 
@@ -37,7 +36,17 @@ def markdown(rows: Sequence[Row], compared: Sequence[tuple[str, str]] = ()) -> s
     """One table per dataset, what went wrong below it, and the paired differences of the given pairs of names."""
     parts = []
     for data, members in _by_dataset(rows):
-        parts.append(_markdown_table(data, members))
+        cited, highest = any(row.cited for row in members), best(members)
+        head = ["method", "ACC", "NMI", "ARI", "wall time", "processor time", "runs", *(CITED if cited else [])]
+        lines = [f"**{data}**", "", f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
+        for row in members:
+            cells = [title(row), *_scores(row, highest, "**{}**"), *(_time(row.seconds(clock)) for clock in CLOCKS)]
+            cells += [_count(row), *(_cited(row) if cited else [])]
+            lines.append(f"| {' | '.join(cells)} |")
+        if cited:
+            lines += ["", "Cited: as reported in the C3 paper (BMVC 2023, Table 1), not run here."]
+            lines += [f"Cited {row.name}: {row.note}." for row in members if row.note]
+        parts.append("\n".join(lines))
         if wrong := [f"- {text}" for row in members for text in _reasons(row)]:
             parts.append("\n".join(wrong))
         if differences := _differences(members, compared):
@@ -45,36 +54,19 @@ def markdown(rows: Sequence[Row], compared: Sequence[tuple[str, str]] = ()) -> s
     return "\n\n".join(parts) + "\n"
 
 
-def _markdown_table(data: str, rows: Sequence[Row]) -> str:
-    with_cited, highest = any(row.cited for row in rows), best(rows)
-    head = ["method", "ACC", "NMI", "ARI", "wall time", "processor time", "runs", *_cited_head(with_cited)]
-    lines = [f"**{data}**", "", f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
-    for row in rows:
-        cells = [title(row), *(f"**{text}**" if bold else text for text, bold in _scores(row, highest))]
-        cells += [_time(row.seconds()), _time(row.seconds("processor_seconds")), _count(row)]
-        cells += [_number(row.cited, m) for m in METRICS] if with_cited else []
-        lines.append(f"| {' | '.join(cells)} |")
-    if with_cited:
-        lines += ["", "Cited: as reported in the C3 paper (BMVC 2023, Table 1), not run here."]
-        lines += [f"Cited {row.name}: {row.note}." for row in rows if row.note]
-    return "\n".join(lines)
-
-
 def latex(rows: Sequence[Row]) -> str:
     """One booktabs tabular per dataset."""
     parts = []
     for data, members in _by_dataset(rows):
-        with_cited, highest = any(row.cited for row in members), best(members)
-        head = ["Method", "ACC", "NMI", "ARI", "Time", *_cited_head(with_cited)]
+        cited, highest = any(row.cited for row in members), best(members)
+        head = ["Method", "ACC", "NMI", "ARI", "Time", *(CITED if cited else [])]
         lines = [f"% {data}", rf"\begin{{tabular}}{{l{'c' * (len(head) - 1)}}}", r"\toprule"]
         lines += [" & ".join(head) + r" \\", r"\midrule"]
         for row in members:
-            scores = [rf"\textbf{{{_tex(t)}}}" if bold else _tex(t) for t, bold in _scores(row, highest)]
-            cells = [_tex(title(row)), *scores, _tex(_time(row.seconds()))]
-            cells += [rf"\textit{{{_tex(_number(row.cited, m))}}}" for m in METRICS] if with_cited else []
+            cells = [_tex(title(row)), *map(_tex, _scores(row, highest, r"\textbf{{{}}}")), _tex(_time(row.seconds()))]
+            cells += [rf"\textit{{{_tex(number)}}}" for number in _cited(row)] if cited else []
             lines.append(" & ".join(cells) + r" \\")
-        lines += [r"\bottomrule", r"\end{tabular}"]
-        lines += [f"% {text}" for row in members for text in _reasons(row)]
+        lines += [r"\bottomrule", r"\end{tabular}", *(f"% {text}" for row in members for text in _reasons(row))]
         parts.append("\n".join(lines))
     return "\n\n".join(parts) + "\n"
 
@@ -95,15 +87,16 @@ def _table_csv(rows: Sequence[Row]) -> str:
     lines = []
     for row in rows:
         statuses = [r.status for r in row.results]
-        moments = [_moments(row.values(m)) for m in METRICS]
-        lines.append([row.data, title(row), row.method, len(row.values("acc")), *(v for pair in moments for v in pair)])
-        lines[-1] += [*map(row.seconds, CLOCKS), *(statuses.count(s) for s in ("failed", "diverged", "collapsed"))]
-        lines[-1] += [(row.cited or {}).get(m) for m in METRICS]
+        line: list[object] = [row.data, title(row), row.method, len(row.values("acc"))]
+        for values in map(row.values, METRICS):
+            line += [float(np.mean(values)) if values else None]
+            line += [float(np.std(values, ddof=1)) if len(values) > 1 else None]
+        line += [*map(row.seconds, CLOCKS), *(statuses.count(s) for s in ("failed", "diverged", "collapsed"))]
+        lines.append(line + [(row.cited or {}).get(m) for m in METRICS])
     return csv_text(head, lines)
 
 
 def _runs_csv(results: Iterable[Result]) -> str:
-    """One line per run."""
     head = ["data", "name", "method", "seed", "status", "reason", *METRICS, *(f"{m}_z" for m in METRICS), *CLOCKS]
     lines = []
     for r in results:
@@ -138,15 +131,16 @@ def _by_dataset(rows: Sequence[Row]) -> Iterator[tuple[str, list[Row]]]:
         yield data, [row for row in rows if row.data == data]
 
 
-def _cited_head(with_cited: bool) -> list[str]:
-    return [f"{m.upper()} (cited)" for m in METRICS] if with_cited else []
+def _cited(row: Row) -> list[str]:
+    return [f"{row.cited[m]:.3f}" if row.cited and m in row.cited else "–" for m in METRICS]
 
 
-def _scores(row: Row, highest: Scores) -> Iterator[tuple[str, bool]]:
-    """ACC, NMI, ARI as text, and whether each is the best."""
+def _scores(row: Row, highest: Scores, bold: str) -> Iterator[str]:
+    """ACC, NMI, ARI as text; `bold` formats the best ones."""
     for metric in METRICS:
         values = row.values(metric)
-        yield (mean_and_std(values), round(float(np.mean(values)), 3) == highest[metric]) if values else ("–", False)
+        is_best = values and round(float(np.mean(values)), 3) == highest[metric]
+        yield (bold if is_best else "{}").format(mean_and_std(values) if values else "–")
 
 
 def _reasons(row: Row) -> list[str]:
@@ -160,20 +154,10 @@ def _count(row: Row) -> str:
     return (f"{len(row.results)} ({counts})" if counts else str(len(row.results))) if row.results else "cited"
 
 
-def _moments(values: Sequence[float]) -> tuple[float | None, float | None]:
-    if not values:
-        return None, None
-    return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else None
-
-
 def _time(seconds: float | None) -> str:
     if seconds is None:
         return "–"
     return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.1f} min"
-
-
-def _number(scores: Scores | None, metric: str) -> str:
-    return f"{scores[metric]:.3f}" if scores and metric in scores else "–"
 
 
 def _tex(text: str) -> str:

@@ -30,8 +30,6 @@ from c3clust.records.assignments import Assignments
 from c3clust.records.record import RunRecord
 from c3clust.runs.lock import locked
 
-__all__ = ["DONE", "Job", "Result", "folder_of", "remember", "result_of", "write_result"]
-
 NOT_IN_KEY = ("random_state", "verbose", "device", "compile", "start")  # decide nothing, or have a field of their own
 DONE = ("ok", "diverged", "collapsed")  # would end the same way again; failed jobs are run again
 
@@ -62,26 +60,19 @@ class Job:
 
     @cached_property
     def key(self) -> str:
-        """A hash of the job's content."""
         params = {name: p.default for name, p in signature(methods.load(self.method)).parameters.items()} | self.params
-        content = {
-            "data": self.data,
-            "options": {name: value for name, value in self.options.items() if value is not None},
-            "method": self.method,
-            "params": {name: value for name, value in params.items() if name not in NOT_IN_KEY},
-            "seed": self.seed,
-            "start": self.start.key if self.start else _start_key(self.params.get("start")),
-        }
+        content: dict[str, Any] = {"data": self.data, "method": self.method, "seed": self.seed}
+        content["options"] = {name: value for name, value in self.options.items() if value is not None}
+        content["params"] = {name: value for name, value in params.items() if name not in NOT_IN_KEY}
+        content["start"] = self.start.key if self.start else _start_key(self.params.get("start"))
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
 
     def plain(self) -> dict[str, Any]:
-        """The job as plain data for JSON."""
         named = ("data", "method", "params", "seed", "name", "options")
         return {name: getattr(self, name) for name in named} | {"start": self.start and self.start.plain()}
 
     @classmethod
     def from_plain(cls, raw: dict[str, Any]) -> "Job":
-        """The job from what `plain` returned."""
         try:
             return cls(**{**raw, "start": raw["start"] and cls.from_plain(raw["start"])})
         except (TypeError, KeyError) as error:
@@ -117,7 +108,6 @@ class Result:
 
     @property
     def start(self) -> "Result | None":
-        """The result of the job that this one started from."""
         return result_of(self.folder.parents[2], self.job.start) if self.job.start else None
 
     def total(self, clock: str = "seconds") -> float:
@@ -132,7 +122,6 @@ class Result:
 
     @cached_property
     def record(self) -> RunRecord:
-        """The record of the run."""
         return RunRecord.read(self.run / "record.json")
 
     @property
@@ -147,8 +136,7 @@ class Result:
         """acc, nmi, ari and pairs after each epoch of a stage, in order (watch.py)."""
         names = [s["name"] for s in self.record.stages]
         path = self.folder / "epochs.jsonl"
-        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-        entries = map(json.loads, lines)
+        entries = map(json.loads, path.read_text(encoding="utf-8").splitlines() if path.exists() else [])
         last = {(entry["stage"], entry["epoch"]): entry for entry in entries}  # a resumed run may repeat an epoch
         return [entry for (number, _), entry in sorted(last.items()) if names[number] == stage]
 
@@ -162,13 +150,11 @@ def _start_key(start: Any) -> str | None:
 
 
 def folder_of(out: str | Path, job: Job) -> Path:
-    """The folder of the job's files."""
     place = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in Path(job.data).name)
     return Path(out) / "runs" / (place or "data") / f"{job.method}-s{job.seed}-{job.key}"
 
 
 def result_of(out: str | Path, job: Job) -> Result:
-    """The result of the job so far."""
     folder = folder_of(out, job)
     path = folder / "result.json"
     if not path.exists():
@@ -180,10 +166,13 @@ def result_of(out: str | Path, job: Job) -> Result:
         raise RunError(f"{path} cannot be read: {error}. Remove it to run the job again.") from None
 
 
+def write_json(path: Path, content: Any) -> None:
+    write_atomically(path, (json.dumps(content, indent=1) + "\n").encode())
+
+
 def write_result(folder: Path, status: str, reason: str = "", **numbers: Any) -> None:
     """Write result.json: the job is done."""
-    content = json.dumps({"status": status, "reason": reason, **numbers}, indent=1)
-    write_atomically(folder / "result.json", (content + "\n").encode())
+    write_json(folder / "result.json", {"status": status, "reason": reason, **numbers})
 
 
 def remember(out: str | Path, jobs: Sequence[Job]) -> list[Job]:
@@ -199,6 +188,5 @@ def remember(out: str | Path, jobs: Sequence[Job]) -> list[Job]:
         except (OSError, ValueError, TypeError) as error:
             raise RunError(f"{path} cannot be read: {error}. Remove it; finished runs are found again.") from None
         known = {(job.data, job.params.get("encoder"), job.name, job.seed): job for job in [*before, *jobs]}
-        content = json.dumps([job.plain() for job in known.values()], indent=1)
-        write_atomically(path, (content + "\n").encode())
+        write_json(path, [job.plain() for job in known.values()])
     return list(known.values())

@@ -7,8 +7,6 @@ from c3clust.bench.statistics import in_order
 from c3clust.errors import InputError, suggest
 from c3clust.recipes.resolve import resolve
 
-__all__ = ["parse_seeds", "plan"]
-
 
 def plan(
     sources: Sequence[str],

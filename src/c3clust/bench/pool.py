@@ -4,7 +4,6 @@ A worker runs one job after the other, which saves the time to start Python and 
 next job. A job is done when its result.json exists.
 """
 
-import json
 import os
 import signal
 import subprocess
@@ -14,10 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from c3clust.bench.job import DONE, Job, Result, folder_of, result_of, write_result
-from c3clust.files import write_atomically
-
-__all__ = ["run"]
+from c3clust.bench.job import DONE, Job, Result, folder_of, result_of, write_json, write_result
 
 PAUSE = 0.1  # seconds between two polls of the workers
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
@@ -43,8 +39,7 @@ def run(
             busy = {worker.job.key for worker in pool if worker.job}
             for worker, job in zip([w for w in pool if not w.job], _ready(waiting, busy), strict=False):
                 del waiting[job.key]
-                reason = _obstacle(out, job)
-                if reason:
+                if reason := _obstacle(out, job):
                     _fail(out, job, reason)
                     on_result(result_of(out, job))
                 else:
@@ -61,18 +56,17 @@ def run(
 class _Worker:
     """One process, started with its first job."""
 
-    def __init__(self, out: Path, one_thread: bool) -> None:
-        self.out, self.job = out, None
-        self.environment = os.environ | (dict.fromkeys(THREADS, "1") if one_thread else {})
-        self.process: subprocess.Popen[str] | None = None
+    job: Job | None = None
+    process: subprocess.Popen[str] | None = None
 
-    job: Job | None
+    def __init__(self, out: Path, one_thread: bool) -> None:
+        self.out, self.environment = out, os.environ | (dict.fromkeys(THREADS, "1") if one_thread else {})
 
     def begin(self, job: Job) -> None:
         """Send a job to the process; start a new process if the last one has ended."""
         self.job, folder = job, folder_of(self.out, job)
         folder.mkdir(parents=True, exist_ok=True)
-        write_atomically(folder / "job.json", (json.dumps(job.plain(), indent=1) + "\n").encode())
+        write_json(folder / "job.json", job.plain())
         (folder / "result.json").unlink(missing_ok=True)
         if self.process is None or self.process.poll() is not None:
             self.kill()

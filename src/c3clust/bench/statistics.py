@@ -5,8 +5,8 @@ the same dataset come from cited.csv.
 """
 
 import csv
-import io
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -15,8 +15,6 @@ import numpy as np
 
 from c3clust import methods
 from c3clust.bench.job import Result
-
-__all__ = ["METRICS", "Difference", "Row", "best", "compare", "in_order", "mean_and_std", "paired", "rows", "title"]
 
 METRICS = ("acc", "nmi", "ari")
 Scores = dict[str, float]
@@ -79,25 +77,21 @@ def paired_by_seed(first: dict[int, float], second: dict[int, float]) -> Differe
 
 
 def compare(a: Row, b: Row, metric: str) -> Difference:
-    """a − b over the seeds that both have."""
     one, two = ({r.job.seed: r.scores[metric] for r in row.results if r.scores} for row in (a, b))
     return paired_by_seed(one, two)
 
 
-def rows(results: Iterable[Result], with_cited: bool = True) -> list[Row]:
+def rows(results: Iterable[Result]) -> list[Row]:
     """One row per name and dataset: methods with their default parameters in the paper's order, then other names.
 
     Runs on the features of an encoder count as another dataset, so they never share a table with others. The paper's
     numbers for a dataset are added to our rows; methods that this package lacks get rows of their own.
     """
-    known, results = in_order(), list(results)
-    results.sort(key=lambda r: known.index(r.job.name) if r.job.name in known else len(known))
-    grouped: dict[tuple[str, str], list[Result]] = {}
-    for result in results:
+    known, grouped = in_order(), defaultdict[tuple[str, str], list[Result]](list)
+    for result in sorted(results, key=lambda r: known.index(r.job.name) if r.job.name in known else len(known)):
         place = f"{result.job.data}, features of {result.encoder}" if result.encoder else result.job.data
-        grouped.setdefault((place, result.job.name), []).append(result)
-    cited = _cited() if with_cited else []
-    ours, used = [], set()
+        grouped[place, result.job.name].append(result)
+    cited, ours, used = _cited(), [], set()
     for (data, name), members in grouped.items():
         method = members[0].job.method
         same = next((c for c in cited if (c.data, c.method) == (data, method) and name == method), None)
@@ -109,10 +103,11 @@ def rows(results: Iterable[Result], with_cited: bool = True) -> list[Row]:
 
 def _cited() -> list[Row]:
     """The paper's scores. A line without a method belongs to the method with its name, if there is one."""
-    text, known = (files("c3clust.bench") / "cited.csv").read_text(encoding="utf-8"), methods.names()
+    lines = csv.DictReader((files("c3clust.bench") / "cited.csv").read_text(encoding="utf-8").splitlines())
+    known = methods.names()
     return [
         Row(c["data"], c["name"], method, (), {m: float(c[m]) for m in METRICS if c[m]}, c["note"])
-        for c in csv.DictReader(io.StringIO(text))
+        for c in lines
         for method in [c["method"] or (c["name"].lower() if c["name"].lower() in known else "")]
     ]
 

@@ -17,8 +17,6 @@ from c3clust import metrics
 from c3clust.training.checkpoint import Checkpoints, TrainingState
 from c3clust.training.embed import embed
 
-__all__ = ["ZETAS", "Watch", "pair_counts"]
-
 ZETAS = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 SAMPLE = 1000  # samples whose pairs are counted
 

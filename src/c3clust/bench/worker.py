@@ -33,8 +33,6 @@ from c3clust.runs import Run
 from c3clust.runs.lock import locked
 from c3clust.training.checkpoint import Checkpoints
 
-__all__ = ["work"]
-
 WATCHED = ("cc", "c3")  # their z has unit rows, and their heads give labels at every epoch
 SUPERVISION = {"yes": "trained with labels", "no": "trained without labels"}
 PATIENCE = 30.0  # seconds to wait for another process to release the folder
@@ -59,19 +57,21 @@ def _fit(out: Path, folder: Path, job: Job) -> tuple[str, str, dict[str, Any]]:
     """Status, reason, and the numbers of a finished run."""
     options = load_options(job.method, job.params, job.options)
     samples, run = data.load(job.data, **options), folder / "run"
-    watched = job.method in WATCHED and samples.y is not None
+    y = samples.y if job.method in WATCHED else None
+    checkpoints = Checkpoints if y is None else partial(Watch, y)
     finished = (run / "record.json").exists()
-    checkpoints = Checkpoints if not watched or samples.y is None else partial(Watch, samples.y)
     seconds = 0.0 if finished else _train(samples, options, run, job, out, checkpoints)
     record, labels = RunRecord.read(run / "record.json"), Assignments.read(run).clusters
-    numbers: dict[str, Any] = {"scores": record.scores, "seconds": _seconds(record), "processor_seconds": seconds}
+    # the record of a resumed run counts from there on, its stages count everything
+    wall = max(record.seconds, sum(stage["seconds"] for stage in record.stages))
+    numbers: dict[str, Any] = {"scores": record.scores, "seconds": wall, "processor_seconds": seconds}
     if record.encoder is not None:
         training = SUPERVISION.get(record.encoder["labels"], "trained somehow")
         numbers["encoder"] = f"{record.encoder['name']}, {training}"
-    if watched and samples.y is not None:
+    if y is not None:
         z = methods.load_model(run).transform(samples)
         in_z = nearest(z, spherical_kmeans(z, record.n_clusters, job.seed))
-        numbers["scores_z"] = metrics.scores(samples.y, in_z)
+        numbers["scores_z"] = metrics.scores(y, in_z)
     return *_judge(record, labels), numbers
 
 
@@ -86,11 +86,6 @@ def _train(samples: Dataset, options: dict[str, Any], run: Path, job: Job, out: 
     return time.process_time() - began if is_new else 0.0
 
 
-def _seconds(record: RunRecord) -> float:
-    """Wall time of the run. The record of a resumed run counts from there on, its stages count everything."""
-    return max(record.seconds, sum(stage["seconds"] for stage in record.stages))
-
-
 def _judge(record: RunRecord, labels: np.ndarray) -> tuple[str, str]:
     """Status and reason: whether training went wrong, decided without true labels."""
     for stage in record.stages:
@@ -99,9 +94,8 @@ def _judge(record: RunRecord, labels: np.ndarray) -> tuple[str, str]:
             return "diverged" if "not finite" in decision["why"] else "collapsed", stage["guard"]["told"][0]
     effective = effective_clusters(np.bincount(labels).tolist())
     if effective < record.n_clusters / 2:
-        return "collapsed", (
-            f"The labels make up {effective:.1f} of {record.n_clusters} clusters (exp of the entropy of their sizes)."
-        )
+        share = f"{effective:.1f} of {record.n_clusters} clusters"
+        return "collapsed", f"The labels make up {share} (exp of the entropy of their sizes)."
     return "ok", ""
 
 
@@ -122,7 +116,6 @@ def _owned(folder: Path) -> Iterator[None]:
 
 
 def _sentence(error: Exception) -> str:
-    """An error as one line."""
     text = " ".join(str(error).split())
     return text if isinstance(error, ValueError) and text else f"{type(error).__name__}: {text}"
 
@@ -136,7 +129,6 @@ def _receive(folders: "queue.Queue[str]") -> None:
 
 
 def main(out: str) -> None:
-    """Run jobs until there are no more."""
     folders: queue.Queue[str] = queue.Queue()
     threading.Thread(target=_receive, args=(folders,), daemon=True).start()
     while folder := folders.get():

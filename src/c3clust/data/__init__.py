@@ -14,20 +14,6 @@ from c3clust.data.sources.table import has_gaps_or_words, is_frame
 from c3clust.data.sources.texts import are_texts
 
 __all__ = [
-    "ArrayLike",
-    "Column",
-    "Dataset",
-    "DatasetInfo",
-    "Samples",
-    "Table",
-    "Texts",
-    "are_texts",
-    "batches",
-    "describe",
-    "fingerprint",
-    "has_gaps_or_words",
-    "is_frame",
-    "is_name",
-    "load",
-    "names",
-]
+    "ArrayLike", "Column", "Dataset", "DatasetInfo", "Samples", "Table", "Texts", "are_texts", "batches", "describe",
+    "fingerprint", "has_gaps_or_words", "is_frame", "is_name", "load", "names",
+]  # fmt: skip

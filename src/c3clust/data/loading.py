@@ -21,8 +21,6 @@ from c3clust.data.sources.table import from_frame, is_frame
 from c3clust.data.sources.texts import are_texts, from_texts
 from c3clust.errors import DataError, InputError, suggest
 
-__all__ = ["describe", "is_name", "load", "names"]
-
 SUBSET = re.compile(r"(?P<name>.+)-(?P<thousands>[1-9][0-9]*)k")
 
 
@@ -47,7 +45,15 @@ def is_name(place: str) -> bool:
 
 def describe() -> list[DatasetInfo]:
     """For each named dataset: a description, the paths that are searched, the path found, and how to fetch it."""
-    return sorted((_describe(source, public) for source, public in _public()), key=lambda info: info.name)
+    found = []
+    for source, public in _public():
+        looks_in = () if public.built_in else (*map(str, searched()), *public.system)
+        path = "built in" if public.built_in else find(public, source)
+        place = None if path is None else str(path)
+        found.append(
+            DatasetInfo(public.name, public.what, looks_in, place, public.address, public.layout, public.fetch)
+        )
+    return sorted(found, key=lambda info: info.name)
 
 
 def load(
@@ -117,16 +123,14 @@ def load(
         return place
     if isinstance(place, str) and not place:
         raise InputError(f"The place is empty: give a path or one of {', '.join(names())}.")
+    if are_texts(place):
+        return from_texts(place)
+    if is_frame(place):
+        return from_frame(place, options)
     if not isinstance(place, str | PathLike):
-        return _from_python(place, options)
+        return from_array(place, embeddings=embeddings)
     named = _load_name(place, options, Path(root) if root else None) if isinstance(place, str) else None
     return _load_path(Path(place), options) if named is None else named
-
-
-def _from_python(value: Any, options: Options) -> Dataset:
-    if are_texts(value):
-        return from_texts(value)
-    return from_frame(value, options) if is_frame(value) else from_array(value, embeddings=options.embeddings)
 
 
 def _load_name(name: str, options: Options, root: Path | None) -> Dataset | None:
@@ -134,17 +138,13 @@ def _load_name(name: str, options: Options, root: Path | None) -> Dataset | None
     subset = SUBSET.fullmatch(name)
     for source, public in _public():
         names = (public.name, *public.aliases)
-        if name in names:
-            return _read_public(source, public, options, root)
-        if subset and subset["name"] in names:
-            whole = _read_public(source, public, options, root)
-            return _first_thousands(whole, int(subset["thousands"]), f"{public.name}-{subset['thousands']}k")
+        if name in names or (subset and subset["name"] in names):
+            path = Path() if public.built_in else require(public, source, root)
+            whole = source.read(path, options, public.name)
+            if subset is None or name in names:
+                return whole
+            return _first_thousands(whole, int(subset["thousands"]), public.name)
     return None
-
-
-def _read_public(source: Any, public: PublicDataset, options: Options, root: Path | None) -> Dataset:
-    path = Path() if public.built_in else require(public, source, root)
-    return source.read(path, options, public.name)
 
 
 def _load_path(path: Path, options: Options) -> Dataset:
@@ -165,18 +165,12 @@ def _first_thousands(whole: Dataset, thousands: int, name: str) -> Dataset:
     """The fixed subset that `load` describes."""
     n = thousands * 1000
     if n > len(whole):
-        raise DataError(f"{name} asks for {n:,} images and {whole.place} holds {len(whole):,}. Ask for fewer.")
+        held = f"{whole.place} holds {len(whole):,}"
+        raise DataError(f"{name}-{thousands}k asks for {n:,} images and {held}. Ask for fewer.")
     chosen = np.sort(np.random.default_rng(0).permutation(len(whole))[:n])
     y = None if whole.y is None else whole.y[chosen]
     x = whole.x.subset(chosen) if isinstance(whole.x, Stream) else whole.x[chosen]
     return replace(whole, x=x, names=[whole.names[i] for i in chosen], y=y)
-
-
-def _describe(source: Any, public: PublicDataset) -> DatasetInfo:
-    looks_in = () if public.built_in else (*map(str, searched()), *public.system)
-    path = None if public.built_in else find(public, source)
-    found = "built in" if public.built_in else str(path) if path else None
-    return DatasetInfo(public.name, public.what, looks_in, found, public.address, public.layout, public.fetch)
 
 
 def _public() -> Iterator[tuple[Any, PublicDataset]]:

@@ -1,14 +1,13 @@
 """Search paths of the public datasets."""
 
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
-from c3clust.data.source import Claim, PublicDataset, Source
+from c3clust.data.source import Claim, PublicDataset
 from c3clust.errors import DataError
-
-__all__ = ["DatasetInfo", "find", "require", "searched"]
 
 HOME = Path("~/.cache/c3clust")
 
@@ -37,12 +36,15 @@ def searched(root: Path | None = None) -> list[Path]:
     return [folder.expanduser() for folder in folders if folder is not None]
 
 
-def find(public: PublicDataset, source: Source, root: Path | None = None) -> Path | None:
+def find(public: PublicDataset, source: Any, root: Path | None = None) -> Path | None:
     """The first path that holds the dataset. With an explicit root, nothing else is searched."""
-    return next((path for path in _candidates(public, root) if source.claims(path) is not Claim.NO), None)
+    folders = [root.expanduser()] if root else searched()
+    inside = (path for folder in folders for pattern in public.patterns for path in sorted(folder.glob(pattern)))
+    candidates = chain(folders, inside) if root else chain(inside, map(Path, public.system))
+    return next((path for path in candidates if source.claims(path) is not Claim.NO), None)
 
 
-def require(public: PublicDataset, source: Source, root: Path | None = None) -> Path:
+def require(public: PublicDataset, source: Any, root: Path | None = None) -> Path:
     """As `find`, or a DataError with the way to get the dataset."""
     found = find(public, source, root)
     if found is not None:
@@ -50,15 +52,3 @@ def require(public: PublicDataset, source: Source, root: Path | None = None) -> 
     places = ", ".join(str(folder) for folder in ([root] if root else [*searched(), *map(Path, public.system)]))
     way = f"Get it with `{public.fetch}`" if public.fetch else f"Get it from {public.address}"
     raise DataError(f"{public.name} was not found in {places}. {way}; expected: {public.layout}.")
-
-
-def _candidates(public: PublicDataset, root: Path | None) -> Iterator[Path]:
-    folders = [root.expanduser()] if root else searched()
-    for folder in folders:
-        if root:
-            yield folder
-        for pattern in public.patterns:
-            if folder.is_dir():
-                yield from sorted(folder.glob(pattern))
-    if not root:
-        yield from (Path(path) for path in public.system)

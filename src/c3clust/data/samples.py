@@ -10,8 +10,6 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
-__all__ = ["ArrayLike", "Column", "Dataset", "Samples", "Table", "Texts"]
-
 
 @runtime_checkable
 class ArrayLike(Protocol):

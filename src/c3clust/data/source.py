@@ -11,12 +11,9 @@ import logging
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
-from c3clust.data.samples import Dataset
 from c3clust.errors import InputError, suggest
-
-__all__ = ["Claim", "Options", "PublicDataset", "Source", "note_count"]
 
 KINDS = ("image", "text", "table")
 log = logging.getLogger("c3clust")
@@ -74,27 +71,15 @@ class Options:
         if self.image_size is not None and not 4 <= self.image_size <= 4096:
             raise InputError(f"image_size={self.image_size} is outside [4, 4096] pixels. A usual value is 64 or 224.")
         if self.channels not in (None, 1, 3):
-            raise InputError(
-                f"channels={self.channels} is neither 1 (grey) nor 3 (colour). Leave it out to use those of the images."
-            )
+            way = "Leave it out to use those of the images."
+            raise InputError(f"channels={self.channels} is neither 1 (grey) nor 3 (colour). {way}")
         if not 0 <= self.max_bad <= 1:
-            raise InputError(
-                f"max_bad={self.max_bad} is outside [0, 1]: it is a share of the files. A usual value is 0.05."
-            )
+            why = "it is a share of the files. A usual value is 0.05."
+            raise InputError(f"max_bad={self.max_bad} is outside [0, 1]: {why}")
         if self.memory is not None and self.memory < 0:
             raise InputError(f"memory={self.memory} is negative: give a number of bytes, or leave it out.")
         if self.workers is not None and self.workers < 1:
             raise InputError(f"workers={self.workers} is below 1. Leave it out for one per core.")
-
-
-class Source(Protocol):
-    """The type of a source module."""
-
-    @staticmethod
-    def claims(path: Path) -> Claim: ...
-
-    @staticmethod
-    def read(path: Path, options: Options, name: str | None = None) -> Dataset: ...
 
 
 def note_count(place: str, title: str, n: int, official: int) -> tuple[str, ...]:

@@ -28,18 +28,9 @@ from c3clust.encoders.store import LazyFeatures, features, lazy_features
 from c3clust.errors import InputError
 
 __all__ = [
-    "Encoder",
-    "LazyFeatures",
-    "auto",
-    "examples",
-    "features",
-    "from_config",
-    "lazy_features",
-    "load",
-    "load_options",
-    "register",
-    "to_config",
-]
+    "Encoder", "LazyFeatures", "auto", "examples", "features", "from_config", "lazy_features", "load", "load_options",
+    "register", "to_config",
+]  # fmt: skip
 
 _registered: list[Any] = []
 
@@ -66,8 +57,7 @@ def load(which: str | nn.Module | Encoder) -> Encoder:
     if kind is None:
         known = ", ".join(examples())
         raise InputError(f"encoder={which!r} is unknown. Known: auto, none, {known}, or any nn.Module.")
-    loaded: Encoder = kind.load(which)
-    return loaded
+    return kind.load(which)
 
 
 def auto(dataset: Dataset) -> tuple[str | None, str | None]:

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -11,9 +11,14 @@ from torch import Tensor
 from c3clust.augment import Policy
 from c3clust.data.samples import Dataset, Samples
 
-__all__ = ["UNKNOWN", "Encoder", "hash_tensors"]
 
-UNKNOWN = dict.fromkeys(("licence", "labels", "trained_on"), "unknown")  # in `describe`
+def about(
+    name: str, what: str, weights: str, licence: str = "unknown", labels: str = "unknown", trained_on: str = "unknown"
+) -> dict[str, Any]:
+    """An entry of the record: what an encoder is, the origin of its weights, whether it was trained with labels ("yes",
+    "no" or "unknown"), and the training data.
+    """
+    return dict(locals())
 
 
 class Encoder:
@@ -22,6 +27,8 @@ class Encoder:
     Attributes
     ----------
     spec : the string from which `encoders.load` makes the encoder again; "" for a module of the user's own.
+    about : the entry of the record, made by `about`.
+    width : the number of features F.
     takes : the type of dataset that it encodes: Samples, Texts or Table.
     batch : number of samples per batch, which bounds the memory.
     scaled : whether the features already have a common scale; they are not scaled again.
@@ -32,6 +39,8 @@ class Encoder:
     """
 
     spec: str = ""
+    about: Mapping[str, Any]
+    width: int
     takes: type[Dataset] = Samples
     batch: int = 64
     scaled: bool = False
@@ -39,16 +48,11 @@ class Encoder:
     view_policy: str = "none"
     notes: Sequence[str] = ()
 
-    @property
-    def width(self) -> int:
-        """The number of features F."""
-        raise NotImplementedError
+    def __repr__(self) -> str:
+        return str(self.describe()["name"])
 
     def describe(self) -> dict[str, Any]:
-        """The entry of the record: "name", "what", "weights" (their origin), "licence", "labels" ("yes", "no" or
-        "unknown": whether it was trained with labels) and "trained_on" (the training data).
-        """
-        raise NotImplementedError
+        return dict(self.about)
 
     def encode(self, samples: Any, policy: Policy | None = None, generator: torch.Generator | None = None) -> Tensor:
         """Features [N, F], float32 on the CPU, of one batch of samples.
@@ -84,7 +88,6 @@ class Encoder:
         return self
 
     def to(self, device: torch.device) -> "Encoder":
-        """Move the encoder to a device."""
         return self
 
     def key(self) -> str:

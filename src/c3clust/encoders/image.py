@@ -9,10 +9,8 @@ from torch import Tensor, nn
 from c3clust import augment
 from c3clust.augment import Policy
 from c3clust.data.samples import Dataset
-from c3clust.encoders.base import UNKNOWN, Encoder, hash_tensors
+from c3clust.encoders.base import Encoder, about, hash_tensors
 from c3clust.errors import InputError
-
-__all__ = ["ImageEncoder", "Prepared", "from_module"]
 
 PIXELS = 2**20  # per batch: 64 pictures at 128 px, 20 at 224 px
 
@@ -34,9 +32,8 @@ class Prepared(nn.Module):
         self.register_buffer("std", torch.tensor(std).view(1, -1, 1, 1), persistent=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.module(
-            (x.expand(-1, 3, -1, -1) if self.mean.numel() == 3 else x).sub(self.mean).div(self.std)
-        ).flatten(1)
+        x = x.expand(-1, 3, -1, -1) if self.mean.numel() == 3 else x
+        return self.module(x.sub(self.mean).div(self.std)).flatten(1)
 
 
 class ImageEncoder(Encoder):
@@ -64,16 +61,13 @@ class ImageEncoder(Encoder):
         self.shape = (3, size, size) if size else None
         self._width: int | None = None
 
-    def __repr__(self) -> str:
-        return str(self.about["name"])
-
     @property
     def batch(self) -> int:  # type: ignore[override]
         side = max(self.shape[1:]) if self.shape else 64
         return int(min(max(PIXELS // side**2, 8), 256))
 
     @property
-    def width(self) -> int:
+    def width(self) -> int:  # type: ignore[override]
         if self._width is None:
             if self.shape is None:
                 raise InputError(f"{self} has not encoded a picture yet: encode some first.")
@@ -138,5 +132,4 @@ class ImageEncoder(Encoder):
 def from_module(module: nn.Module) -> ImageEncoder:
     """An encoder from a module of the user's own. It gets pictures in [0, 1] at their own size, or at `image_size`."""
     name = type(module).__qualname__
-    about = {"name": name, "what": "a module given from Python", "weights": "the module's own", **UNKNOWN}
-    return ImageEncoder("", module, about)
+    return ImageEncoder("", module, about(name, "a module given from Python", "the module's own"))

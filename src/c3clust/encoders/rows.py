@@ -1,7 +1,7 @@
-"""The encoder of tables: rows of numbers and categories -> features, by scikit-learn's scaler and one-hot encoder.
+"""The encoder of tables: rows of numbers and categories -> features.
 
     numbers       one feature, (x - mean) / standard deviation (StandardScaler)
-    categories    one feature per category (OneHotEncoder), for the 50 most frequent
+    categories    one feature per category, for the 50 most frequent
     missing       0 in all features of the column; likewise a category that is not in the training data
 
 So a missing value is encoded like one that a view masks (augment/rows.py). The learned parameters are stored as numbers
@@ -9,34 +9,27 @@ and words in model.json. Columns without information about the rows are left out
 """
 
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import StandardScaler
 from torch import Tensor
 
 from c3clust.augment import Policy, Rows
 from c3clust.data.samples import Column, Dataset, Table
-from c3clust.encoders.base import Encoder
+from c3clust.encoders.base import Encoder, about
 from c3clust.errors import InputError, suggest
-
-__all__ = ["EXAMPLES", "TableEncoder", "claims", "load", "missing", "suits"]
 
 log = logging.getLogger("c3clust")
 NAME = "table"
 EXAMPLES = (NAME,)
 CATEGORIES = 50
-ABOUT = {
-    "name": NAME,
-    "what": "numbers standardised, categories one feature each",
-    "weights": "learned from the columns of this table",
-    "licence": "MIT",
-    "labels": "no",
-    "trained_on": "this table",
-}
+ABOUT = about(
+    NAME, "numbers standardised, categories one feature each", "learned from the columns of this table", "MIT", "no",
+    "this table",
+)  # fmt: skip
 
 
 def claims(spec: str) -> bool:
@@ -44,7 +37,6 @@ def claims(spec: str) -> bool:
 
 
 def suits(dataset: Dataset) -> str | None:
-    """Tables."""
     return NAME if isinstance(dataset, Table) else None
 
 
@@ -58,8 +50,6 @@ def load(spec: str) -> "TableEncoder":
 
 @dataclass(frozen=True)
 class Numbers:
-    """A column of numbers."""
-
     name: str
     mean: float
     spread: float
@@ -72,17 +62,15 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Categories:
-    """A column of categories."""
-
     name: str
-    known: tuple[str, ...]
+    categories: list[str]
 
     @property
     def width(self) -> int:
-        return len(self.known)
+        return len(self.categories)
 
     def encode(self, x: np.ndarray) -> np.ndarray:
-        """[n] codes into `known` -> [n, categories]"""
+        """[n] codes into `categories` -> [n, categories]"""
         return (x[:, None] == np.arange(self.width)).astype(np.float64)
 
 
@@ -94,58 +82,42 @@ class TableEncoder(Encoder):
     batch = 4096
     scaled = True
     init_head_from_features = True
+    about = ABOUT
 
     def __init__(self) -> None:
         self.columns: list[Numbers | Categories] = []
         self.notes: list[str] = []
 
-    def __repr__(self) -> str:
-        return "table"
-
     @property
-    def width(self) -> int:
+    def width(self) -> int:  # type: ignore[override]
         return sum(column.width for column in self.columns)
 
-    def describe(self) -> dict[str, Any]:
-        return dict(ABOUT)
-
     def fit(self, dataset: Dataset) -> None:
-        """Learn the scale or the categories of each column."""
         assert isinstance(dataset, Table)
         self.columns, self.notes = [], []
         for column, x in zip(dataset.columns, dataset.x[:].T, strict=True):
-            reason = _useless(column, x)
-            if reason:
+            if reason := _useless(column, x):
                 self.notes.append(f"Column {column.name!r} is left out: {reason}.")
+            elif column.levels is None:
+                scaler = StandardScaler().fit(x[:, None])
+                self.columns.append(Numbers(column.name, float(scaler.mean_[0]), float(scaler.scale_[0])))
             else:
-                self.columns.append(_numbers(column, x) if column.levels is None else self._categories(column, x))
+                self.columns.append(self._categories(column, x))
         if not self.columns:
-            raise InputError(
-                f"{dataset.place} has no column that tells its rows apart: {' '.join(self.notes)} "
-                "Give columns of numbers or categories whose values differ."
-            )
+            why, way = " ".join(self.notes), "Give columns of numbers or categories whose values differ."
+            raise InputError(f"{dataset.place} has no column that tells its rows apart: {why} {way}")
 
     def _categories(self, column: Column, x: np.ndarray) -> Categories:
         given = np.array(column.levels, dtype=object)[x[~np.isnan(x)].astype(int)]
-        known = [str(level) for level in OneHotEncoder().fit(given[:, None]).categories_[0]]
+        known, counts = np.unique(given, return_counts=True)
         if len(known) > CATEGORIES:
-            counts = {level: int((given == level).sum()) for level in known}
-            kept = sorted(known, key=lambda level: -counts[level])[:CATEGORIES]
-            self.notes.append(
-                f"Of the {len(known):,} categories of column {column.name!r} the {CATEGORIES} most frequent count."
-            )
-            known = [level for level in known if level in set(kept)]
-        return Categories(column.name, tuple(known))
+            what = f"{len(known):,} categories of column {column.name!r}"
+            self.notes.append(f"Of the {what} the {CATEGORIES} most frequent count.")
+            known = known[np.sort(np.argsort(-counts, kind="stable")[:CATEGORIES])]
+        return Categories(column.name, known.tolist())
 
     def state(self) -> dict[str, Any]:
-        return {
-            "columns": [
-                {"name": c.name, "mean": c.mean, "spread": c.spread}
-                if isinstance(c, Numbers)
-                else {"name": c.name, "categories": list(c.known)}
-                for c in self.columns
-            ]
-        }
+        return {"columns": [asdict(column) for column in self.columns]}
 
     def load_state(self, state: dict[str, Any]) -> None:
         try:
@@ -165,10 +137,9 @@ class TableEncoder(Encoder):
         given = {column.name: (column, dataset.x[:, i]) for i, column in enumerate(dataset.columns)}
         absent = [column.name for column in self.columns if column.name not in given]
         if absent:
-            raise InputError(
-                f"{dataset.place} has no column {absent[0]!r}, which this model was trained on"
-                f"{f' (nor {len(absent) - 1} others)' if len(absent) > 1 else ''}. {suggest(absent[0], given)}"
-            )
+            others = f" (nor {len(absent) - 1} others)" if len(absent) > 1 else ""
+            what = f"no column {absent[0]!r}, which this model was trained on{others}"
+            raise InputError(f"{dataset.place} has {what}. {suggest(absent[0], given)}")
         x = np.stack([_codes(column, *given[column.name], dataset.place) for column in self.columns], axis=1)
         return replace(dataset, x=x, columns=[given[column.name][0] for column in self.columns])
 
@@ -198,15 +169,10 @@ def _useless(column: Column, x: np.ndarray) -> str | None:
     return None
 
 
-def _numbers(column: Column, x: np.ndarray) -> Numbers:
-    scaler = StandardScaler().fit(x[:, None])
-    return Numbers(column.name, float(scaler.mean_[0]), float(scaler.scale_[0]))
-
-
 def _column(entry: Any) -> Numbers | Categories:
     name = str(entry["name"])
     if "categories" in entry:
-        return Categories(name, tuple(str(level) for level in entry["categories"]))
+        return Categories(name, [str(level) for level in entry["categories"]])
     mean, spread = float(entry["mean"]), float(entry["spread"])
     if not np.isfinite(mean) or not np.isfinite(spread) or spread <= 0:
         raise ValueError("not a scale")
@@ -222,28 +188,22 @@ def _codes(column: Numbers | Categories, given: Column, x: np.ndarray, place: st
             f"{place} has {given.levels[0]!r} in column {column.name!r}, where this model was trained on numbers. "
             "Leave a cell empty if its value is missing."
         )
-    levels: Sequence[str]
-    if given.levels is None:
-        levels, x = _as_words(x)
-    else:
-        levels = given.levels
-    code = {level: float(i) for i, level in enumerate(column.known)}
+    levels, x = _as_words(x) if given.levels is None else (given.levels, x)
+    code = {level: float(i) for i, level in enumerate(column.categories)}
     new = [level for level in levels if level not in code]
     table = np.array([code.get(level, np.nan) for level in levels] + [np.nan])
     out = table[np.where(np.isnan(x), len(levels), x).astype(int)]
     rows = int((np.isnan(out) & ~np.isnan(x)).sum())
-    if new and len(column.known) < CATEGORIES:
-        log.warning(
-            "%s has %s in column %r of %s, unknown to this model: taken as missing.",
-            place, repr(new[0]) + (f" and {len(new) - 1} more" if len(new) > 1 else ""), column.name,
-            "1 row" if rows == 1 else f"{rows:,} rows",
-        )  # fmt: skip
+    if new and len(column.categories) < CATEGORIES:
+        what = repr(new[0]) + (f" and {len(new) - 1} more" if len(new) > 1 else "")
+        of = f"column {column.name!r} of {'1 row' if rows == 1 else f'{rows:,} rows'}"
+        log.warning("%s has %s in %s, unknown to this model: taken as missing.", place, what, of)
     return out
 
 
-def _as_words(x: np.ndarray) -> tuple[list[str], np.ndarray]:
+def _as_words(x: np.ndarray) -> tuple[tuple[str, ...], np.ndarray]:
     """Numbers as categories: the words, and codes into them."""
     values, codes = np.unique(x[~np.isnan(x)], return_inverse=True)
     out = np.full(len(x), np.nan)
     out[~np.isnan(x)] = codes
-    return [f"{value:g}" if not float(value).is_integer() else str(int(value)) for value in values], out
+    return tuple(f"{value:g}" if not float(value).is_integer() else str(int(value)) for value in values), out

@@ -12,9 +12,7 @@ from torch import Tensor
 
 from c3clust.augment import Policy
 from c3clust.data.samples import Dataset, Samples
-from c3clust.encoders.base import Encoder
-
-__all__ = ["RunEncoder", "Runs"]
+from c3clust.encoders.base import Encoder, about
 
 
 class RunEncoder(Encoder):
@@ -28,25 +26,15 @@ class RunEncoder(Encoder):
             self.inner.to(model.device_)
         self._hash = hashlib.sha256((Path(spec) / "model.json").read_bytes()).hexdigest()
 
-    def __repr__(self) -> str:
-        return self.spec
-
     @property
-    def width(self) -> int:
+    def width(self) -> int:  # type: ignore[override]
         return self._transform(np.zeros((1, *self.model.input_shape_), np.float32)).shape[1]
 
     def describe(self) -> dict[str, Any]:
-        trained = {"labels": "no", "trained_on": "without labels"}
-        if self.model.encoder_ is not None:
-            trained = self.model.encoder_.describe()
-        return {
-            "name": self.spec,
-            "what": f"z of a run of {type(self.model).__name__}",
-            "weights": "the run folder",
-            "licence": "its owner's",
-            "labels": trained["labels"],
-            "trained_on": trained["trained_on"],
-        }
+        inner = self.model.encoder_
+        trained = {"labels": "no", "trained_on": "without labels"} if inner is None else inner.describe()
+        kind, labels, trained_on = type(self.model).__name__, trained["labels"], trained["trained_on"]
+        return about(self.spec, f"z of a run of {kind}", "the run folder", "its owner's", labels, trained_on)
 
     def state(self) -> dict[str, Any]:
         return {"model": self._hash}

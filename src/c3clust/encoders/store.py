@@ -14,6 +14,7 @@ import tempfile
 import weakref
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +29,6 @@ from c3clust.data.samples import ArrayLike, Dataset, Samples
 from c3clust.encoders.base import Encoder
 from c3clust.errors import DataError
 from c3clust.progress import counter
-
-__all__ = ["LazyFeatures", "features", "lazy_features"]
 
 FORMAT = 1
 
@@ -71,14 +70,11 @@ class LazyFeatures:
 
     x: ArrayLike
     encoder: Encoder
+    dtype = np.dtype(np.float32)
 
     @property
     def shape(self) -> tuple[int, ...]:
         return (len(self.x), self.encoder.width)
-
-    @property
-    def dtype(self) -> np.dtype:
-        return np.dtype(np.float32)
 
     def __len__(self) -> int:
         return len(self.x)
@@ -138,14 +134,11 @@ class _Job:
         with ExitStack() as stack:
             writing = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=folder, prefix=".writing-")))
             files = {number: writing / f"{number}.npy" for number in entries}
-            out = {
-                number: np.lib.format.open_memmap(file, mode="w+", dtype=np.float32, shape=shape)
-                for number, file in files.items()
-            }
+            new = partial(np.lib.format.open_memmap, mode="w+", dtype=np.float32, shape=shape)
+            out = {number: new(file) for number, file in files.items()}
             # one generator per view, so that a view does not depend on which others are computed with it
             generators = {number: torch.Generator().manual_seed(1_000_003 * self.seed + number) for number in entries}
-            size = self.encoder.batch
-            index = [np.arange(i, min(i + size, shape[0])) for i in range(0, shape[0], size)]
+            index = np.array_split(np.arange(shape[0]), range(self.encoder.batch, shape[0], self.encoder.batch))
             progress = stack.enter_context(counter("features", shape[0] * len(entries), verbose))
             for rows, samples in zip(index, batches(self.dataset.x, index), strict=True):
                 for number, array in out.items():

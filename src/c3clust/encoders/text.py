@@ -24,11 +24,9 @@ from torch.nn import functional as F
 
 from c3clust.augment import Policy, Words
 from c3clust.data.samples import Dataset, Texts
-from c3clust.encoders.base import UNKNOWN, Encoder
-from c3clust.encoders.hf import missing_weights, quiet_transformers
+from c3clust.encoders.base import Encoder, about
+from c3clust.encoders.hf import pretrained, quiet_transformers
 from c3clust.errors import DataError, InputError, MissingExtraError, first_line
-
-__all__ = ["EXAMPLES", "TextEncoder", "claims", "load", "missing", "suits"]
 
 MINILM = "minilm"
 EXAMPLES = (MINILM, "bert:FOLDER", "st:NAME_OR_FOLDER")
@@ -50,7 +48,6 @@ def claims(spec: str) -> bool:
 
 
 def suits(dataset: Dataset) -> str | None:
-    """Texts."""
     return MINILM if isinstance(dataset, Texts) else None
 
 
@@ -67,16 +64,14 @@ def load(spec: str) -> "TextEncoder":
     if folder is None or find_spec("sentence_transformers") is None:
         raise MissingExtraError(f"encoder={spec!r} is not installed. {INSTALL}")
     if kind == MINILM:
-        about = {**ABOUT, "weights": f"package {PACKAGE} {_version()}"}
+        entry = about(weights=f"package {PACKAGE} {_version()}", **ABOUT)
     elif kind == "bert":
-        about = {"name": folder.name, "what": "a BERT from a folder", "weights": str(folder), **UNKNOWN}
-        spec = f"bert:{folder}"
+        entry, spec = about(folder.name, "a BERT from a folder", str(folder)), f"bert:{folder}"
     else:
-        weights = str(folder) if folder.is_dir() else "huggingface.co"
+        entry = about(name, "a sentence encoder", str(folder) if folder.is_dir() else "huggingface.co")
         folder = folder if folder.is_dir() else _download(spec, name)
-        about = {"name": name, "what": "a sentence encoder", "weights": weights, **UNKNOWN}
     model = _load_model(folder)
-    return TextEncoder(spec, {**about, "tokens": int(model.max_seq_length), "sha256": _digest(folder)}, model)
+    return TextEncoder(spec, {**entry, "tokens": int(model.max_seq_length), "sha256": _digest(folder)}, model)
 
 
 class TextEncoder(Encoder):
@@ -93,17 +88,7 @@ class TextEncoder(Encoder):
 
     def __init__(self, spec: str, about: dict[str, Any], model: Any) -> None:
         self.spec, self.about, self.model = spec, about, model
-        self._width = int(self._features(["a"]).shape[1])
-
-    def __repr__(self) -> str:
-        return str(self.about["name"])
-
-    @property
-    def width(self) -> int:
-        return self._width
-
-    def describe(self) -> dict[str, Any]:
-        return dict(self.about)
+        self.width = int(self._features(["a"]).shape[1])
 
     def load_options(self) -> dict[str, Any]:
         return {"kind": "text"}
@@ -158,7 +143,7 @@ def _load_model(folder: Path) -> Any:
             options: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
             model = SentenceTransformer(str(folder), device="cpu", model_kwargs={"use_safetensors": True}, **options)
             network: Any = model[0].auto_model
-            absent = missing_weights(type(network), place, **options)
+            _, absent = pretrained(type(network), str(place), **options)
     except Exception as error:  # transformers raises almost any exception for damaged files
         raise DataError(f"{folder} cannot be read as a sentence encoder: {first_line(error)}.") from None
     if absent:
@@ -181,8 +166,8 @@ def _check_folder(folder: Path) -> Path:
                 f"Only {', '.join(MODULES)} of sentence_transformers are loaded."
             )
         needed = {"Transformer": ("config.json", "model.safetensors"), "Dense": ("model.safetensors",)}.get(name, ())
-        absent = next((file for file in needed if not _exists(folder / path, file)), None)
-        if absent:
+        present = {file.name.removesuffix(".index.json") for file in (folder / path).glob("*")}  # an index lists parts
+        if absent := next((file for file in needed if file not in present), None):
             raise DataError(
                 f"{folder / path} is no sentence encoder: {absent} is missing. Needed are config.json, "
                 "model.safetensors and the vocabulary."
@@ -202,11 +187,6 @@ def _modules(path: Path) -> list[tuple[str, str]]:
         raise DataError(f"{path} cannot be read: {first_line(error)}.") from None
 
 
-def _exists(folder: Path, file: str) -> bool:
-    """Whether a file exists, or the index of its parts."""
-    return (folder / file).is_file() or (folder / f"{file}.index.json").is_file()
-
-
 def _download(spec: str, name: str) -> Path:
     """The folder of a model of huggingface.co in the local cache."""
     from huggingface_hub import snapshot_download
@@ -219,7 +199,6 @@ def _download(spec: str, name: str) -> Path:
 
 
 def _digest(folder: Path) -> str:
-    """SHA-256 of the weights."""
     digest = hashlib.sha256()
     for file in sorted(folder.rglob("*.safetensors")):
         digest.update(file.read_bytes())

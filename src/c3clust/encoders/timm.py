@@ -2,11 +2,9 @@
 
 import importlib
 
-from c3clust.encoders.base import UNKNOWN
+from c3clust.encoders.base import about
 from c3clust.encoders.image import ImageEncoder
 from c3clust.errors import MissingExtraError, RunError, first_line
-
-__all__ = ["EXAMPLES", "claims", "load"]
 
 EXAMPLES = ("timm:NAME",)
 PREFIX = "timm:"
@@ -21,14 +19,12 @@ def load(spec: str) -> ImageEncoder:
     try:
         timm = importlib.import_module("timm")
     except Exception as error:  # a torchvision that does not fit torch raises RuntimeError
-        raise MissingExtraError(
-            f"encoder {spec} needs timm, which cannot be imported ({first_line(error)}): pip install timm."
-        ) from None
+        why = f"timm, which cannot be imported ({first_line(error)})"
+        raise MissingExtraError(f"encoder {spec} needs {why}: pip install timm.") from None
     try:
         model = timm.create_model(spec.removeprefix(PREFIX), pretrained=True, num_classes=0)
         pixels = timm.data.resolve_model_data_config(model)
     except Exception as error:
         raise RunError(f"encoder {spec} cannot be loaded: {first_line(error)}.") from None
-    about = {"name": spec, "what": f"{type(model).__name__} of timm", "weights": "timm's", **UNKNOWN}
-    about["licence"] = "see the model's card"
-    return ImageEncoder(spec, model, about, int(pixels["input_size"][-1]), pixels["mean"], pixels["std"])
+    entry = about(spec, f"{type(model).__name__} of timm", "timm's", "see the model's card")
+    return ImageEncoder(spec, model, entry, int(pixels["input_size"][-1]), pixels["mean"], pixels["std"])

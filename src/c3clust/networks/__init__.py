@@ -8,12 +8,10 @@ from torch import nn
 from c3clust.errors import InputError, suggest
 from c3clust.networks.convnet import ConvNet
 from c3clust.networks.heads import ClusterNet
-from c3clust.networks.mlp import mlp
-from c3clust.networks.resnet import resnet18, resnet34, resnet50
+from c3clust.networks.resnet import RESNETS, ResNet
 
 __all__ = ["ClusterNet", "backbone", "names"]
 
-_RESNETS = {"resnet18": resnet18, "resnet34": resnet34, "resnet50": resnet50}
 _FLAT = {"mlp": (256, 2), "shallow": (256, 1)}  # width and hidden layers
 _STEMS = ("auto", "imagenet", "small")
 SMALL = 32  # px: up to here "auto" takes the small net, and
@@ -23,7 +21,7 @@ SMALL_STEM = 48  # px: up to here "auto" takes the 3x3 stem; at 64 px it costs 1
 
 def names() -> list[str]:
     """The names that `backbone=` takes."""
-    return ["convnet", "mlp", "shallow", *_RESNETS]
+    return ["convnet", "mlp", "shallow", *RESNETS]
 
 
 def backbone(which: str | nn.Module, shape: tuple[int, ...], stem: str = "auto") -> tuple[nn.Module, int]:
@@ -49,14 +47,21 @@ def backbone(which: str | nn.Module, shape: tuple[int, ...], stem: str = "auto")
             'the others for images [C, H, W]. Use backbone="auto".'
         )
     if which in _FLAT:
-        width, depth = _FLAT[which]
-        return mlp(shape[0], width, depth), width
+        return mlp(shape[0], *_FLAT[which]), _FLAT[which][0]
     if which == "convnet":
         return ConvNet(shape[0], largest), ConvNet.width
     if stem == "auto":
         stem = "small" if largest <= SMALL_STEM else "imagenet"
-    f = _RESNETS[which](shape[0], stem)
-    return f, f.width
+    resnet = ResNet(which, shape[0], stem)
+    return resnet, resnet.width
+
+
+def mlp(features: int, width: int, depth: int) -> nn.Sequential:
+    """`depth` times Linear, BatchNorm, ReLU: [N, features] -> [N, width]."""
+    layers: list[nn.Module] = []
+    for i in range(depth):
+        layers += [nn.Linear(width if i else features, width), nn.BatchNorm1d(width), nn.ReLU(inplace=True)]
+    return nn.Sequential(*layers)
 
 
 def _width(f: nn.Module, shape: tuple[int, ...]) -> int:

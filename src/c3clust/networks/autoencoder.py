@@ -7,8 +7,6 @@ from math import prod
 import torch
 from torch import Tensor, nn
 
-__all__ = ["Autoencoder", "layers"]
-
 
 def layers(widths: Sequence[int]) -> nn.Sequential:
     """Linear layers between these widths with ReLU between them; the last is linear."""

@@ -2,8 +2,6 @@
 
 from torch import Tensor, nn
 
-__all__ = ["ConvNet"]
-
 
 class ConvNet(nn.Module):
     """Three 3x3 convolutions with batch norm, the picture halved after each (above 16 px) and pooled to a 2x2 grid.

@@ -4,8 +4,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-__all__ = ["ClusterNet", "LinearHeads", "head"]
-
 
 def head(width: int, out: int) -> nn.Sequential:
     """Linear(F, F) ReLU Linear(F, out): the shape of both heads."""

@@ -8,8 +8,6 @@ from sklearn.cluster import KMeans, kmeans_plusplus
 from sklearn.neighbors import NearestNeighbors
 from torch import Tensor, nn
 
-__all__ = ["Centred", "Centres", "Neighbours", "nearest", "spherical_kmeans"]
-
 
 def spherical_kmeans(z: np.ndarray, n_clusters: int, seed: int, starts: int = 20, iterations: int = 100) -> np.ndarray:
     """Unit centres [M, D] of the unit rows z [n, D], from the best of many starts (largest sum of cosines)."""

@@ -5,7 +5,11 @@ Two stems: "imagenet" (7x7 stride 2 and max-pool: 224 px) and "small" (one 3x3 c
 
 from torch import Tensor, nn
 
-__all__ = ["ResNet", "resnet18", "resnet34", "resnet50"]
+RESNETS = {  # blocks per group, and whether they are bottlenecks
+    "resnet18": ((2, 2, 2, 2), False),  # 512 features, 11 million weights
+    "resnet34": ((3, 4, 6, 3), False),  # the paper's encoder: 512 features, 21 million weights
+    "resnet50": ((3, 4, 6, 3), True),  # 2048 features, 24 million weights
+}
 
 
 def _conv(inputs: int, outputs: int, kernel: int, stride: int = 1) -> nn.Conv2d:
@@ -39,8 +43,9 @@ class Block(nn.Module):
 class ResNet(nn.Module):
     """Stem, four groups of residual blocks, global average: [N, C, H, W] -> [N, width]."""
 
-    def __init__(self, blocks: tuple[int, ...], bottleneck: bool, channels: int, stem: str) -> None:
+    def __init__(self, which: str, channels: int, stem: str) -> None:
         super().__init__()
+        blocks, bottleneck = RESNETS[which]
         small = stem == "small"
         first = [_conv(channels, 64, 3) if small else _conv(channels, 64, 7, 2), nn.BatchNorm2d(64), nn.ReLU(True)]
         self.stem = nn.Sequential(*first, *([] if small else [nn.MaxPool2d(3, 2, 1)]))
@@ -58,18 +63,3 @@ class ResNet(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return self.groups(self.stem(x)).mean(dim=(2, 3))
-
-
-def resnet18(channels: int, stem: str) -> ResNet:
-    """ResNet-18: 512 features, 11 million weights."""
-    return ResNet((2, 2, 2, 2), False, channels, stem)
-
-
-def resnet34(channels: int, stem: str) -> ResNet:
-    """ResNet-34, the paper's encoder: 512 features, 21 million weights."""
-    return ResNet((3, 4, 6, 3), False, channels, stem)
-
-
-def resnet50(channels: int, stem: str) -> ResNet:
-    """ResNet-50: 2048 features, 24 million weights."""
-    return ResNet((3, 4, 6, 3), True, channels, stem)

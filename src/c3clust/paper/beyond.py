@@ -5,31 +5,30 @@ as many epochs after it; "as published" is therefore shorter here than in recipe
 run into one OUT, the table and the figure show them all.
 """
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from c3clust.bench import Job, Result
+from c3clust.bench import Job
 from c3clust.bench.statistics import METRICS, mean_and_std
 from c3clust.files import write_atomically
 from c3clust.paper.findings import Finding, difference, side
 from c3clust.paper.setting import STAGE_2, Setting
 from c3clust.paper.style import BLACK, PAGE, colours, footer, panels
-from c3clust.paper.values import Rows, distinct, read_rows, scores_of, select, write_rows
+from c3clust.paper.values import Figure, Results, Rows, distinct, read_rows, scores_of, select, write_rows
 
 ORDER = 20
 START, LONGER, PUBLISHED, DEFAULT = "CC", "CC + the same epochs", "C3 as published", "C3 (default)"
-CHANGES: dict[str, dict[str, Any]] = {
-    PUBLISHED: {},
-    "head follows": {"head": "follow"},
-    "ζ auto": {"zeta": "auto"},
-}
+CHANGES: dict[str, dict[str, Any]] = {PUBLISHED: {}, "head follows": {"head": "follow"}, "ζ auto": {"zeta": "auto"}}
 LOST: dict[str, dict[str, Any]] = {"joint from the start": {"head": "joint"}}  # rejected ideas: two seeds are enough
 IN_Z = {PUBLISHED: "readout z", DEFAULT: "C3 (default), readout z"}  # the same runs, with labels from k-means in z
 SHORT = 4  # epochs of stage 2, and of the stage "settle", of a dataset without a recipe
 FALL = 0.02  # of ACC, below its own start: too far
+HEAD = (
+    "| variant | ACC | NMI | ARI | ACC − its CC, mean [95 % interval] | worst seed | ζ | positives / (2N/M) | "
+    f"processor time | runs |\n|{'---|' * 10}"
+)
 
 
 def jobs(setting: Setting) -> list[Job]:
@@ -42,8 +41,7 @@ def jobs(setting: Setting) -> list[Job]:
     return found
 
 
-def rows(setting: Setting, results: Sequence[Result]) -> Rows:
-    """One line per variant and seed."""
+def rows(setting: Setting, results: Results) -> Rows:
     expected, found = 2 * setting.batch_size / setting.n_clusters, []
     for r in results:
         for name, scores in ((r.job.name, r.scores), (IN_Z.get(r.job.name), r.scores_z)):
@@ -51,17 +49,13 @@ def rows(setting: Setting, results: Sequence[Result]) -> Rows:
                 continue
             positives = [p for stage in ("c3", "settle") for p in r.curve(stage, "positives_per_view")]
             chosen_zeta = next((s["zeta"]["chosen"] for s in r.record.stages if "zeta" in s), "")
-            found.append(
-                {
-                    "data": setting.data, "variant": name, "seed": r.job.seed, **scores_of(scores),
-                    "zeta": chosen_zeta, "filling": positives[-1] / expected if positives else "",
-                    "seconds": r.processor_seconds, "status": r.status,
-                }
-            )  # fmt: skip
+            row = {"data": setting.data, "variant": name, "seed": r.job.seed, **scores_of(scores), "zeta": chosen_zeta}
+            row |= {"filling": positives[-1] / expected if positives else ""}
+            found.append(row | {"seconds": r.processor_seconds, "status": r.status})
     return found
 
 
-def write(setting: Setting, results: Sequence[Result], out: Path) -> list[Path]:
+def write(setting: Setting, results: Results, out: Path) -> list[Path]:
     """Write beyond.csv, in which other datasets are kept; the table; the figure and the findings."""
     from c3clust.paper import redraw
 
@@ -77,29 +71,18 @@ def table(rows: Rows) -> str:
     """Mean ± standard deviation of ACC, and the difference to each seed's own CC, one table per dataset."""
     parts = []
     for data in distinct(rows, "data"):
-        lines = [
-            f"**{data}**",
-            "",
-            "| variant | ACC | NMI | ARI | ACC − its CC, mean [95 % interval] | worst seed | ζ | "
-            "positives / (2N/M) | processor time | runs |",
-            f"|{'---|' * 10}",
-        ]
         here = select(rows, data=data)
-        start = select(here, variant=START)
-        for name in distinct(here, "variant"):
-            lines.append(f"| {' | '.join(_cells(select(here, variant=name), start))} |")
-        parts.append("\n".join(lines))
+        start, variants = select(here, variant=START), distinct(here, "variant")
+        lines = (" | ".join(_cells(select(here, variant=name), start)) for name in variants)
+        parts.append("\n".join([f"**{data}**", "", HEAD, *(f"| {line} |" for line in lines)]))
     return "\n\n".join(parts) + "\n"
 
 
 def _cells(rows: Rows, start: Rows) -> list[str]:
-    name, cells = rows[0]["variant"], [rows[0]["variant"]]
-    cells += [mean_and_std([row[metric] for row in rows]) for metric in METRICS]
-    if name == START:
-        cells += ["–", "–"]
-    else:
-        d = difference(rows, start)
-        cells += [f"{d.mean:+.3f} [{d.low:+.3f}, {d.high:+.3f}]", f"{min(_gains(rows, start), default=0):+.3f}"]
+    cells = [rows[0]["variant"], *(mean_and_std([row[metric] for row in rows]) for metric in METRICS)]
+    d, worst = difference(rows, start), min(_gains(rows, start), default=0)
+    gained = [f"{d.mean:+.3f} [{d.low:+.3f}, {d.high:+.3f}]", f"{worst:+.3f}"]
+    cells += ["–", "–"] if cells[0] == START else gained
     zetas, filling = ([row[key] for row in rows if row[key] != ""] for key in ("zeta", "filling"))
     low_high = "–".join(f"{zeta:g}" for zeta in sorted({min(zetas), max(zetas)})) if zetas else "–"
     wrong = [row["status"] for row in rows if row["status"] != "ok"]
@@ -133,7 +116,7 @@ def findings(rows: Rows) -> list[Finding]:
     return found
 
 
-def draw(rows: Rows) -> Any:
+def draw(rows: Rows) -> Figure:
     """ACC gained over the seed's own CC against positives per view, one panel per dataset."""
     sets = distinct(rows, "data")
     names = [name for name in distinct(rows, "variant") if any(r["filling"] != "" for r in select(rows, variant=name))]

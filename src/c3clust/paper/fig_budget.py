@@ -1,27 +1,22 @@
 """The gain is not the extra epochs: CC trained on for as long as stage 2, against C3."""
 
-from collections.abc import Sequence
-from typing import Any
-
-from c3clust.bench import Job, Result
+from c3clust.bench import Job
 from c3clust.paper.findings import Finding, change, difference, negate, side
 from c3clust.paper.setting import STAGE_2, Setting
 from c3clust.paper.style import score_curves
-from c3clust.paper.values import Rows, distinct, epochs_from_start, scores_of, select
+from c3clust.paper.values import Figure, Results, Rows, distinct, epochs_from_start, scores_of, select
 
 ORDER = 3
 
 
 def jobs(setting: Setting) -> list[Job]:
-    extra = STAGE_2["epochs"]
-    return [
-        job
-        for seed in setting.seeds
-        for job in (setting.start(seed, extra, "CC, trained on"), setting.c3(seed, "CC, then C3"))
-    ]
+    found = []
+    for seed in setting.seeds:
+        found += [setting.start(seed, STAGE_2["epochs"], "CC, trained on"), setting.c3(seed, "CC, then C3")]
+    return found
 
 
-def rows(setting: Setting, results: Sequence[Result]) -> Rows:
+def rows(setting: Setting, results: Results) -> Rows:
     before = int(setting.start(0).params["epochs"])
     found = []
     for r in results:
@@ -41,5 +36,5 @@ def findings(rows: Rows) -> list[Finding]:
     ]
 
 
-def draw(rows: Rows) -> Any:
+def draw(rows: Rows) -> Figure:
     return score_curves(rows, "epoch", min(distinct(rows, "epoch")))

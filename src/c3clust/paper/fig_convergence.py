@@ -1,13 +1,10 @@
 """ACC and NMI during stage 2; epoch 0 is CC."""
 
-from collections.abc import Sequence
-from typing import Any
-
-from c3clust.bench import Job, Result
+from c3clust.bench import Job
 from c3clust.paper.findings import Finding, change, side
 from c3clust.paper.setting import Setting
 from c3clust.paper.style import score_curves
-from c3clust.paper.values import Rows, distinct, epochs_from_start, scores_of, select
+from c3clust.paper.values import Figure, Results, Rows, distinct, epochs_from_start, scores_of, select
 
 ORDER = 2
 
@@ -17,7 +14,7 @@ def jobs(setting: Setting) -> list[Job]:
     return found if setting.is_paper_size else [*found, *(setting.default_c3(seed) for seed in setting.seeds)]
 
 
-def rows(setting: Setting, results: Sequence[Result]) -> Rows:
+def rows(setting: Setting, results: Results) -> Rows:
     return [
         {"name": r.job.name, "seed": r.job.seed, "epoch": epoch, **scores_of(entry)}
         for r in results
@@ -34,5 +31,5 @@ def findings(rows: Rows) -> list[Finding]:
     return found
 
 
-def draw(rows: Rows) -> Any:
+def draw(rows: Rows) -> Figure:
     return score_curves(rows, "epoch of stage 2 (0: after CC)", 0)

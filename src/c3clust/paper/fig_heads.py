@@ -1,14 +1,11 @@
 """Where the labels come from: a frozen head, a head that follows, or k-means in z."""
 
-from collections.abc import Sequence
-from typing import Any
-
-from c3clust.bench import Job, Result
+from c3clust.bench import Job
 from c3clust.bench.statistics import METRICS
 from c3clust.paper.findings import Finding, difference, negate, side
 from c3clust.paper.setting import Setting
 from c3clust.paper.style import PAGE, colours, dots, footer, named_lines, panels
-from c3clust.paper.values import Rows, distinct, scores_of, select
+from c3clust.paper.values import Figure, Results, Rows, distinct, scores_of, select
 
 ORDER = 13
 
@@ -20,7 +17,7 @@ def jobs(setting: Setting) -> list[Job]:
     return found
 
 
-def rows(setting: Setting, results: Sequence[Result]) -> Rows:
+def rows(setting: Setting, results: Results) -> Rows:
     found = []
     for r in results:
         name = "CC" if r.job.method == "cc" else "C3"
@@ -33,9 +30,8 @@ def rows(setting: Setting, results: Sequence[Result]) -> Rows:
 
 
 def findings(rows: Rows) -> list[Finding]:
-    frozen, follow, in_z = (
-        select(rows, method="C3", read=read) for read in ("head frozen", "head follow", "k-means in z")
-    )
+    reads = ("head frozen", "head follow", "k-means in z")
+    frozen, follow, in_z = (select(rows, method="C3", read=read) for read in reads)
     d, e = difference(follow, frozen), difference(in_z, frozen)
     return [
         Finding("the head may stay frozen", f"ACC, head that follows − frozen head {d}", negate(side(d))),
@@ -43,15 +39,14 @@ def findings(rows: Rows) -> list[Finding]:
     ]
 
 
-def draw(rows: Rows) -> Any:
+def draw(rows: Rows) -> Figure:
     figure, axes = panels(3, PAGE, 2.0, sharey=True)
     kinds = distinct([{"kind": (row["method"], row["read"])} for row in rows], "kind")
     kinds.sort(key=lambda kind: (kind[0] != "CC", kind[1] == "k-means in z"))
     shades = colours(["CC", "C3"])
     for axis, metric in zip(axes, METRICS, strict=True):
         for i, (method, read) in enumerate(kinds):
-            values = [row[metric] for row in select(rows, method=method, read=read)]
-            dots(axis, i, values, shades[method])
+            dots(axis, i, [row[metric] for row in select(rows, method=method, read=read)], shades[method])
         named_lines(axis, metric.upper(), [f"{method}, {read}" for method, read in kinds])
     footer(figure, f"dots: seeds ({len(distinct(rows, 'seed'))}); tick: their mean")
     return figure

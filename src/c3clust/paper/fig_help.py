@@ -1,14 +1,11 @@
 """Did C3 help? Differences seed by seed, with their mean and its 95 % interval."""
 
-from collections.abc import Sequence
-from typing import Any
-
-from c3clust.bench import Job, Result
+from c3clust.bench import Job
 from c3clust.bench.statistics import METRICS, paired
 from c3clust.paper.findings import Finding, side
 from c3clust.paper.setting import STAGE_2, Setting
 from c3clust.paper.style import COLOURS, PAGE, dots, footer, named_lines, panels
-from c3clust.paper.values import Rows, distinct, select
+from c3clust.paper.values import Figure, Results, Rows, distinct, select
 
 ORDER = 12
 MORE = 8  # epochs: about what stage 2 and the stage "settle" take by default on a small set
@@ -31,15 +28,14 @@ def jobs(setting: Setting) -> list[Job]:
     return found
 
 
-def rows(setting: Setting, results: Sequence[Result]) -> Rows:
+def rows(setting: Setting, results: Results) -> Rows:
     scores = {(r.job.name, r.job.seed): r.scores for r in results if r.scores}
     found = []
     for label, (first, second) in PAIRS.items():
         for seed in setting.seeds:
             one, two = scores.get((first, seed)), scores.get((second, seed))
             if one and two:
-                gains = {m: one[m] - two[m] for m in METRICS}
-                found.append({"pair": label, "seed": seed, **gains})
+                found.append({"pair": label, "seed": seed, **{m: one[m] - two[m] for m in METRICS}})
     return found
 
 
@@ -52,7 +48,7 @@ def findings(rows: Rows) -> list[Finding]:
     return found
 
 
-def draw(rows: Rows) -> Any:
+def draw(rows: Rows) -> Figure:
     names = distinct(rows, "pair")
     figure, axes = panels(len(METRICS), PAGE, 0.5 + 0.42 * len(names), sharey=True)
     for axis, metric, colour in zip(axes, METRICS, COLOURS, strict=False):
@@ -63,6 +59,5 @@ def draw(rows: Rows) -> Any:
             dots(axis, i, gains, colour)
         axis.axvline(0, color="#888888", linewidth=0.8)
         named_lines(axis, f"difference in {metric.upper()}", [name.replace(": ", ":\n") for name in names])
-    n = len(distinct(rows, "seed"))
-    footer(figure, f"dots: {n} seeds; tick: mean; bar: 95 % bootstrap interval of the mean")
+    footer(figure, f"dots: {len(distinct(rows, 'seed'))} seeds; tick: mean; bar: 95 % bootstrap interval of the mean")
     return figure

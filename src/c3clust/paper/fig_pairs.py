@@ -1,15 +1,12 @@
 """Loss and positives per view during stage 2."""
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 
-from c3clust.bench import Job, Result
+from c3clust.bench import Job
 from c3clust.paper.findings import Finding
 from c3clust.paper.setting import Setting
-from c3clust.paper.style import BLACK, BLUE, band, epochs, footer, panels, seeds_note
-from c3clust.paper.values import Rows, distinct, select
+from c3clust.paper.style import BLACK, BLUE, curves, footer, panels, seeds_note
+from c3clust.paper.values import Figure, Results, Rows, distinct, select
 
 ORDER = 4
 
@@ -18,7 +15,7 @@ def jobs(setting: Setting) -> list[Job]:
     return [setting.c3(seed) for seed in setting.seeds]
 
 
-def rows(setting: Setting, results: Sequence[Result]) -> Rows:
+def rows(setting: Setting, results: Results) -> Rows:
     settled = 2 * setting.batch_size / setting.n_clusters
     return [
         {"seed": r.job.seed, "epoch": epoch, "loss": loss, "positives_per_view": positives, "settled": settled}
@@ -34,25 +31,17 @@ def findings(rows: Rows) -> list[Finding]:
     mean = [float(np.mean([row["positives_per_view"] for row in select(rows, epoch=e)])) for e in at]
     settled, late = rows[0]["settled"], mean[-1] / mean[-1 - len(mean) // 4] - 1
     growth = f"{mean[0]:.1f} in epoch 1, {mean[-1]:.1f} in epoch {at[-1]:.0f}"
+    measured, near = f"{growth}; {late:+.0%} in the last quarter (limit 10 %)", mean[-1] / settled
     return [
-        Finding(
-            "positives grow, then settle", f"{growth}; {late:+.0%} in the last quarter (limit 10 %)", abs(late) < 0.1
-        ),
-        Finding(
-            f"near 2N / M = {settled:.1f}",
-            f"{mean[-1] / settled:.2f} times that (limit 0.75–1.25)",
-            abs(mean[-1] / settled - 1) < 0.25,
-        ),
+        Finding("positives grow, then settle", measured, abs(late) < 0.1),
+        Finding(f"near 2N / M = {settled:.1f}", f"{near:.2f} times that (limit 0.75–1.25)", abs(near - 1) < 0.25),
     ]
 
 
-def draw(rows: Rows) -> Any:
+def draw(rows: Rows) -> Figure:
     figure, axes = panels(2)
-    for axis, what in zip(axes, ("loss", "positives_per_view"), strict=True):
-        band(axis, rows, "epoch", what, "C3", BLUE)
-        epochs(axis, "epoch of stage 2", 1)
-    axes[0].set_ylabel("C3 loss, mean over views (nats)")
-    axes[1].set_ylabel("positives per view (views)")
+    labels = {"loss": "C3 loss, mean over views (nats)", "positives_per_view": "positives per view (views)"}
+    curves(axes, [("C3", BLUE, rows)], labels, "epoch of stage 2", 1)
     axes[1].set_ylim(0, None)
     settled = rows[0]["settled"]
     axes[1].axhline(settled, color=BLACK, linewidth=0.8, linestyle="--")

@@ -5,17 +5,11 @@ class, so they add up to 1; precision is the share of positives that are of one 
 negatives that are of one class. True labels are used for this figure only (bench/watch.py).
 """
 
-from collections.abc import Sequence
-from typing import Any
-
-from c3clust.bench import Result
-from c3clust.paper.fig_budget import jobs
+from c3clust.paper.fig_budget import jobs as jobs
 from c3clust.paper.findings import Finding, difference, side
 from c3clust.paper.setting import Setting
-from c3clust.paper.style import PAGE, band, colours, epochs, footer, panels, seeds_note
-from c3clust.paper.values import Rows, distinct, epochs_from_start, select
-
-__all__ = ["draw", "jobs", "rows"]
+from c3clust.paper.style import PAGE, by_name, curves, footer, panels, seeds_note
+from c3clust.paper.values import Figure, Results, Rows, epochs_from_start, select
 
 ORDER = 10
 LABELS = {
@@ -25,7 +19,7 @@ LABELS = {
 }
 
 
-def rows(setting: Setting, results: Sequence[Result]) -> Rows:
+def rows(setting: Setting, results: Results) -> Rows:
     zeta = setting.c3(0).params["zeta"]
     before = int(setting.start(0).params["epochs"])
     found = []
@@ -50,20 +44,17 @@ def findings(rows: Rows) -> list[Finding]:
         ("precision", "and its positives stay true", True),
     ):
         d, own = difference(c3, cc, what), difference(c3, before, what)
-        found.append(
-            Finding(claim, f"{what.replace('_', ' ')}, C3 − CC trained on {d}; C3 − its start {own}", side(d, up))
-        )
+        measured = f"{what.replace('_', ' ')}, C3 − CC trained on {d}; C3 − its start {own}"
+        found.append(Finding(claim, measured, side(d, up)))
     return found
 
 
-def draw(rows: Rows) -> Any:
+def draw(rows: Rows) -> Figure:
     figure, axes = panels(3, PAGE, 2.2)
-    for axis, what in zip(axes, LABELS, strict=True):
-        for name, colour in colours(distinct(rows, "name")).items():
-            band(axis, select(rows, name=name), "epoch", what, name, colour)
+    curves(axes, by_name(rows), LABELS, "epoch", 1)
+    for axis in axes:
         axis.axvline(rows[0]["stage_1"], color="#bbbbbb", linewidth=0.8, linestyle="--")
-        axis.set(ylabel=LABELS[what], ylim=(0, None))
-        epochs(axis, "epoch", 1)
+        axis.set_ylim(0, None)
     axes[0].legend(loc="best")
     footer(figure, f"positive: cosine ≥ {rows[0]['zeta']:g}; dashed: stage 2 begins; {seeds_note(rows)}")
     return figure

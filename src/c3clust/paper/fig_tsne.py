@@ -1,18 +1,15 @@
 """The learned space before and after stage 2: t-SNE of z, CC beside C3, coloured by class."""
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 from sklearn.metrics import silhouette_score
 from sklearn.neighbors import NearestNeighbors
 
 from c3clust import data, methods
-from c3clust.bench import Job, Result
+from c3clust.bench import Job
 from c3clust.paper.findings import Finding
 from c3clust.paper.setting import Setting
 from c3clust.paper.style import CLASSES, PAGE, footer, panels
-from c3clust.paper.values import Rows, distinct, select
+from c3clust.paper.values import Figure, Results, Rows, distinct, select
 from c3clust.report.layout import layout
 
 ORDER = 1
@@ -20,11 +17,10 @@ POINTS = 2000
 
 
 def jobs(setting: Setting) -> list[Job]:
-    seed = setting.seeds[0]
-    return [setting.start(seed), setting.c3(seed)]
+    return [setting.start(setting.seeds[0]), setting.c3(setting.seeds[0])]
 
 
-def rows(setting: Setting, results: Sequence[Result]) -> Rows:
+def rows(setting: Setting, results: Results) -> Rows:
     samples = data.load(setting.data, **results[0].job.options)
     if samples.y is None:
         return []
@@ -61,7 +57,7 @@ def _listed(values: dict[str, float]) -> str:
     return ", ".join(f"{name} {value:.3f}" for name, value in values.items())
 
 
-def draw(rows: Rows) -> Any:
+def draw(rows: Rows) -> Figure:
     names, classes = distinct(rows, "name"), sorted(distinct(rows, "class"), key=lambda k: (isinstance(k, str), k))
     figure, axes = panels(len(names), PAGE, 3.3)
     for axis, name in zip(axes, names, strict=True):

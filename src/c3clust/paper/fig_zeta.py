@@ -1,15 +1,12 @@
 """The threshold ζ: ACC, NMI, loss and positives per view during stage 2."""
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 
-from c3clust.bench import Job, Result
+from c3clust.bench import Job
 from c3clust.paper.findings import Finding, change, difference, side
 from c3clust.paper.setting import Setting
-from c3clust.paper.style import PAGE, band, epochs, footer, panels, seeds_note
-from c3clust.paper.values import Rows, distinct, epochs_from_start, select
+from c3clust.paper.style import PAGE, curves, footer, panels, seeds_note
+from c3clust.paper.values import Figure, Results, Rows, distinct, epochs_from_start, select
 
 ORDER = 5
 ZETAS = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
@@ -23,7 +20,7 @@ def jobs(setting: Setting) -> list[Job]:
     return [setting.c3(seed, f"C3, ζ = {zeta}", zeta=zeta) for zeta in zetas for seed in setting.seeds]
 
 
-def rows(setting: Setting, results: Sequence[Result]) -> Rows:
+def rows(setting: Setting, results: Results) -> Rows:
     found = []
     for r in results:
         losses, positives = (["", *r.curve("c3", name)] for name in ("loss", "positives_per_view"))
@@ -42,24 +39,19 @@ def findings(rows: Rows) -> list[Finding]:
     usual = 0.95 if 0.95 in zetas else 0.6
     lead = difference(select(last, zeta=best), select(last, zeta=usual))
     scores = ", ".join(f"{zeta:g}: {mean:.3f}" for zeta, mean in means.items())
+    is_best = True if best == usual else None if side(lead) is None else False
     return [
         Finding(f"ζ = {zetas[0]:g} gets worse while training", f"change of ACC {low}", side(low, positive=False)),
         Finding(f"ζ = {zetas[-1]:g} hardly moves", f"change of ACC {high} (limit 0.01)", abs(high.mean) < 0.01),
-        Finding(
-            f"ζ = {usual:g} is best",
-            f"ACC at the end {scores}; best − {usual:g}: {lead}",
-            True if best == usual else None if side(lead) is None else False,
-        ),
+        Finding(f"ζ = {usual:g} is best", f"ACC at the end {scores}; best − {usual:g}: {lead}", is_best),
     ]
 
 
-def draw(rows: Rows) -> Any:
+def draw(rows: Rows) -> Figure:
     figure, axes = panels(2, PAGE, 1.9, lines=2)
-    for axis, what in zip(axes, LABELS, strict=True):
-        for zeta, shade in zip(distinct(rows, "zeta"), SHADES, strict=False):
-            band(axis, select(rows, zeta=zeta), "epoch", what, f"ζ = {zeta:g}", shade, opacity=0.06)
-        axis.set_ylabel(LABELS[what])
-        epochs(axis, "epoch of stage 2 (0: after CC)", 0)
+    zetas = zip(distinct(rows, "zeta"), SHADES, strict=False)
+    lines = [(f"ζ = {zeta:g}", shade, select(rows, zeta=zeta)) for zeta, shade in zetas]
+    curves(axes, lines, LABELS, "epoch of stage 2 (0: after CC)", 0, opacity=0.06)
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=6, columnspacing=1.2)
     footer(figure, seeds_note(rows))
     return figure

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from c3clust.bench.statistics import Difference, paired_by_seed
 from c3clust.paper.values import Rows, select
 
-__all__ = ["Finding", "change", "difference", "markdown", "negate", "side"]
-
 VERDICTS = {True: "holds", False: "does not hold", None: "open"}
 
 
@@ -49,6 +47,5 @@ def change(rows: Rows, metric: str = "acc") -> Difference:
 
 
 def markdown(findings: Sequence[Finding]) -> str:
-    """The findings as a table."""
     lines = ["| claim | here | verdict |", "|---|---|---|"]
     return "\n".join([*lines, *(f"| {f.claim} | {f.measured} | {VERDICTS[f.holds]} |" for f in findings)]) + "\n"

@@ -14,8 +14,6 @@ from c3clust.bench import Job
 from c3clust.recipes import AS_PUBLISHED
 from c3clust.recipes.resolve import Resolved, resolve
 
-__all__ = ["STAGE_1", "STAGE_2", "Setting"]
-
 STAGE_1: dict[str, Any] = {name: AS_PUBLISHED[f"cc_{name}"] for name in ("warmup", "schedule")}
 STAGE_2: dict[str, Any] = {
     name: AS_PUBLISHED[name] for name in ("zeta", "gamma", "head", "settle", "readout", "guard", "schedule", "epochs")
@@ -47,7 +45,6 @@ class Setting:
 
     @property
     def batch_size(self) -> int:
-        """Samples per batch of stage 2."""
         return int(self.resolved("c3").params.get("batch_size", AS_PUBLISHED["batch_size"]))
 
     def start(self, seed: int, extra: int = 0, name: str = "CC") -> Job:

@@ -1,6 +1,6 @@
 """The style of the figures: the colours of Okabe and Ito, which colour-blind readers can distinguish."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -8,25 +8,7 @@ from typing import Any
 import numpy as np
 
 from c3clust.errors import MissingExtraError
-from c3clust.paper.values import Rows, distinct, select
-
-__all__ = [
-    "CLASSES",
-    "COLOURS",
-    "COLUMN",
-    "PAGE",
-    "band",
-    "colours",
-    "dots",
-    "epochs",
-    "footer",
-    "look",
-    "named_lines",
-    "panels",
-    "save",
-    "score_curves",
-    "seeds_note",
-]
+from c3clust.paper.values import Figure, Rows, distinct, select
 
 COLUMN, PAGE = 3.5, 7.0  # inches: one column, both columns
 BLUE, ORANGE, GREEN, PURPLE, SKY, RED, YELLOW, BLACK = (
@@ -37,39 +19,22 @@ COLOURS = (BLUE, RED, GREEN, ORANGE, PURPLE, SKY, BLACK)
 CLASSES = (
     "#3f90da", "#ffa90e", "#bd1f01", "#94a4a2", "#832db6", "#a96b59", "#e76300", "#b9ac70", "#717581", "#92dadd",
 )  # fmt: skip
+Line = tuple[str, str, Rows]  # label, colour, rows
 LOOK: Any = {
     "font.family": "sans-serif",
     "font.sans-serif": ["Source Sans 3", "Helvetica Neue", "Helvetica", "Arial", "Liberation Sans", "DejaVu Sans"],
-    "font.size": 8,
-    "axes.titlesize": 8,
+    **dict.fromkeys(("font.size", "axes.titlesize", "axes.labelsize"), 8),
+    **dict.fromkeys(("xtick.labelsize", "ytick.labelsize", "legend.fontsize"), 7),
     "axes.titleweight": "bold",
     "axes.titlelocation": "left",
-    "axes.labelsize": 8,
-    "axes.labelcolor": "#333333",
-    "axes.edgecolor": "#888888",
-    "axes.linewidth": 0.6,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "#e6e6e6",
-    "grid.linewidth": 0.6,
-    "xtick.color": "#555555",
-    "ytick.color": "#555555",
-    "xtick.labelsize": 7,
-    "ytick.labelsize": 7,
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "xtick.major.size": 2.5,
-    "ytick.major.size": 2.5,
-    "lines.linewidth": 1.4,
-    "lines.solid_capstyle": "round",
-    "legend.frameon": False,
-    "legend.fontsize": 7,
-    "legend.handlelength": 1.4,
-    "figure.dpi": 200,
-    "savefig.dpi": 200,
-    "pdf.fonttype": 42,
+    **dict.fromkeys(("axes.linewidth", "grid.linewidth", "xtick.major.width", "ytick.major.width"), 0.6),
+    **dict.fromkeys(("xtick.major.size", "ytick.major.size"), 2.5),
+    **dict.fromkeys(("xtick.color", "ytick.color"), "#555555"),
+    **{"axes.labelcolor": "#333333", "axes.edgecolor": "#888888", "grid.color": "#e6e6e6"},
+    **dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon"), False),
+    **dict.fromkeys(("axes.grid", "axes.axisbelow"), True),
+    **{"lines.linewidth": 1.4, "lines.solid_capstyle": "round", "legend.handlelength": 1.4},
+    **{"figure.dpi": 200, "savefig.dpi": 200, "pdf.fonttype": 42},
 }
 
 
@@ -111,14 +76,23 @@ def epochs(axis: Any, what: str, first: float) -> None:
     axis.locator_params(axis="x", integer=True)
 
 
-def score_curves(rows: Rows, what: str, first: float) -> Any:
+def curves(axes: Any, lines: Sequence[Line], labels: Mapping[str, str], what: str, first: float, **more: Any) -> None:
+    """By epoch, one panel per column in `labels`, and in it one band per line."""
+    for axis, (column, label) in zip(axes, labels.items(), strict=True):
+        for name, colour, rows in lines:
+            band(axis, rows, "epoch", column, name, colour, **more)
+        axis.set_ylabel(label)
+        epochs(axis, what, first)
+
+
+def by_name(rows: Rows) -> list[Line]:
+    return [(name, colour, select(rows, name=name)) for name, colour in colours(distinct(rows, "name")).items()]
+
+
+def score_curves(rows: Rows, what: str, first: float) -> Figure:
     """ACC and NMI by epoch, one line per name."""
     figure, axes = panels(2)
-    for axis, metric in zip(axes, ("acc", "nmi"), strict=True):
-        for name, colour in colours(distinct(rows, "name")).items():
-            band(axis, select(rows, name=name), "epoch", metric, name, colour)
-        axis.set_ylabel(metric.upper())
-        epochs(axis, what, first)
+    curves(axes, by_name(rows), {"acc": "ACC", "nmi": "NMI"}, what, first)
     axes[0].legend(loc="best")
     footer(figure, seeds_note(rows))
     return figure
@@ -138,13 +112,11 @@ def named_lines(axis: Any, label: str, names: Sequence[str]) -> None:
 
 
 def seeds_note(rows: Rows) -> str:
-    """What the lines and bands show."""
     n = len(distinct(rows, "seed"))
     return f"mean ± 1 s.d. over {n} seeds" if n > 1 else "one seed"
 
 
 def footer(figure: Any, text: str) -> None:
-    """A line of text below all panels."""
     figure.supxlabel(text, fontsize=6.5, color="#666666", x=0.995, ha="right")
 
 
@@ -157,5 +129,4 @@ def save(figure: Any, path: Path) -> list[Path]:
 
 
 def colours(labels: Sequence[str]) -> dict[str, str]:
-    """A colour for each label, in order."""
     return {label: COLOURS[i % len(COLOURS)] for i, label in enumerate(labels)}

@@ -5,13 +5,13 @@ published; for the paper's datasets the recipe is what was published. C3 starts 
 trained once; its times include that.
 """
 
-from collections.abc import Sequence
 from pathlib import Path
 
-from c3clust.bench import Job, Result
+from c3clust.bench import Job
 from c3clust.bench.format import write as write_tables
 from c3clust.bench.plan import plan
 from c3clust.paper.setting import Setting
+from c3clust.paper.values import Results
 
 ORDER = 0
 
@@ -23,11 +23,10 @@ def jobs(setting: Setting) -> list[Job]:
 
 
 def published(setting: Setting) -> list[Job]:
-    """CC and C3 as published."""
     starts = [setting.start(seed, name="CC as published") for seed in setting.seeds]
     return [*starts, *(setting.c3(seed, name="C3 as published") for seed in setting.seeds)]
 
 
-def write(setting: Setting, results: Sequence[Result], out: Path) -> list[Path]:
+def write(setting: Setting, results: Results, out: Path) -> list[Path]:
     write_tables(out, results, [("c3", "cc"), ("C3 as published", "CC as published")])
     return [out / name for name in ("table.md", "table.tex", "table.csv", "runs.csv", "differences.csv")]

@@ -11,13 +11,12 @@ from c3clust.bench.statistics import METRICS
 from c3clust.errors import RunError
 from c3clust.files import write_atomically
 
-__all__ = ["Rows", "distinct", "epochs_from_start", "read_rows", "scores_of", "select", "write_rows"]
-
 Rows = list[dict[str, Any]]
+Results = Sequence[Result]
+Figure = Any  # of matplotlib, which is optional
 
 
 def write_rows(path: Path, rows: Rows) -> None:
-    """Write rows with the same names as a CSV file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, csv_text(list(rows[0]), [list(row.values()) for row in rows]).encode())
 
@@ -39,7 +38,6 @@ def _value(text: str) -> Any:
 
 
 def select(rows: Rows, **values: Any) -> Rows:
-    """The rows that have these values."""
     return [row for row in rows if all(row[name] == value for name, value in values.items())]
 
 

@@ -16,8 +16,6 @@ import numpy as np
 from c3clust import data, methods, recipes
 from c3clust.errors import InputError, suggest
 
-__all__ = ["Resolved", "absolute", "default_clusters", "load_options", "parse_settings", "recipe_params", "resolve"]
-
 SHARED = ("backbone", "stem", "image_size", "augment", "projection_dim")  # what all networks of a recipe have in common
 IF_KNOWN = ("guard", "image_size", "verbose")  # options that are ignored by methods without the parameter
 PATHS = ("start", "encoder")  # parameters that may be the path of a run
@@ -117,11 +115,8 @@ def parse_settings(method: str, settings: Sequence[str], base: Mapping[str, Any]
         if not equals:
             raise InputError(f"--set {setting!r} is not name=value, for example --set zeta=0.7.")
         name, _, key = name.strip().partition(".")
-        if key:
-            entries = params.get(name)
-            params[name] = {**(entries if isinstance(entries, dict) else {}), key: _value(value)}
-        else:
-            params[name] = _value(value)
+        entries = params[name] if isinstance(params.get(name), dict) else {}
+        params[name] = {**entries, key: _value(value)} if key else _value(value)
     for name in params:
         if name not in known:
             raise InputError(f"{method} has no parameter {name!r}. {suggest(name, known)}")

@@ -6,8 +6,6 @@ import numpy as np
 
 from c3clust.data.samples import ArrayLike
 
-__all__ = ["batches"]
-
 
 def batches(x: ArrayLike, index_batches: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
     """x[index] for each array of positions. A stream decodes the next batches in the background.

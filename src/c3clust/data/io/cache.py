@@ -21,8 +21,6 @@ from c3clust.data.io.decode import decoder
 from c3clust.data.io.spans import Span
 from c3clust.errors import DataError
 
-__all__ = ["Entry", "load_pictures", "picture_entry", "stamp", "store_pictures"]
-
 FORMAT = 1
 BLOCK = 256
 
@@ -36,7 +34,6 @@ class Entry:
 
     @classmethod
     def of(cls, folder: Path, key: str) -> "Entry":
-        """The entry with this hexadecimal hash."""
         return cls(folder / f"{key[:32]}.npy", folder / f"{key[:32]}.json")
 
     def load(self) -> tuple[np.ndarray, dict[str, Any]] | None:
@@ -87,27 +84,18 @@ def store_pictures(entry: Entry, chunks: Iterable[tuple[np.ndarray, list[str], b
                     reasons += chunk_reasons
                     n, grey, size = n + len(pixels), grey and chunk_grey, pixels.shape[2]
             shape = (n, channels or (1 if grey else 3), size, size)
-            _copy(raw, array, shape)
+            x = np.lib.format.open_memmap(array, mode="w+", dtype=np.uint8, shape=shape)
+            for i in range(0, n, BLOCK):
+                rows = np.memmap(raw, dtype=np.uint8, mode="r", shape=(n, 3, size, size))[i : i + BLOCK]
+                x[i : i + BLOCK] = rows[:, : shape[1]]
+            x.flush()
             entry.store(array, {"shape": shape, "reasons": reasons})
     except OSError as error:
-        raise DataError(
-            f"The cache {folder} cannot be written ({error.strerror}). Choose another folder or none."
-        ) from error
-
-
-def _copy(raw: Path, target: Path, shape: tuple[int, int, int, int]) -> None:
-    """Copy raw pictures of three channels to an .npy file with the given number of channels."""
-    n, channels, size, _ = shape
-    x = np.lib.format.open_memmap(target, mode="w+", dtype=np.uint8, shape=shape)
-    if n:
-        rows = np.memmap(raw, dtype=np.uint8, mode="r", shape=(n, 3, size, size))
-        for i in range(0, n, BLOCK):
-            x[i : i + BLOCK] = rows[i : i + BLOCK, :channels]
-    x.flush()
+        why = f"cannot be written ({error.strerror})"
+        raise DataError(f"The cache {folder} {why}. Choose another folder or none.") from error
 
 
 def stamp(path: str) -> str:
-    """Size and modification time of a file."""
     try:
         status = os.stat(path)
     except OSError:

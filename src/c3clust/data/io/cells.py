@@ -18,21 +18,6 @@ import numpy as np
 
 from c3clust.errors import DataError, MissingExtraError, first_line
 
-__all__ = [
-    "LABELS",
-    "Cells",
-    "csv_errors",
-    "find_column",
-    "from_frame",
-    "is_missing",
-    "numbers",
-    "open_parquet",
-    "peek",
-    "read_cells",
-    "require_pyarrow",
-    "words",
-]
-
 LABELS = ("label", "labels", "class", "target", "y", "fine_label")  # names of a column of true labels
 
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "?"})
@@ -63,12 +48,10 @@ def peek(path: Path, rows: int = 50) -> Cells:
 
 
 def from_frame(frame: Any) -> Cells:
-    """The columns of a pandas or polars data frame."""
     return {str(name): list(frame[name].to_list()) for name in frame.columns}
 
 
 def is_missing(cell: Any) -> bool:
-    """Whether a cell is empty."""
     if isinstance(cell, str):
         return cell.strip().lower() in MISSING
     return cell is None or cell != cell or type(cell).__name__ in ("NAType", "NaTType")
@@ -78,12 +61,10 @@ def numbers(column: list[Any]) -> np.ndarray | None:
     """The column as float64, NaN where missing; None if any cell is not a number."""
     x = np.full(len(column), np.nan)
     for i, cell in enumerate(column):
-        if not isinstance(cell, str | int | float | np.number) or isinstance(cell, bool):
-            if is_missing(cell):
-                continue
-            return None
-        if isinstance(cell, str) and is_missing(cell):
+        if is_missing(cell):
             continue
+        if not isinstance(cell, str | int | float | np.number) or isinstance(cell, bool):
+            return None
         try:
             x[i] = float(cell)
         except (ValueError, OverflowError):
@@ -121,7 +102,6 @@ def _read_csv(path: Path, rows: int | None) -> tuple[list[str], list[list[str]]]
 
 @contextmanager
 def csv_errors(path: Path) -> Iterator[None]:
-    """Turns the errors of reading a CSV file into a DataError."""
     try:
         yield
     except (OSError, UnicodeDecodeError, csv.Error) as error:
@@ -148,7 +128,6 @@ def open_parquet(path: Path) -> Iterator[Any]:
 
 
 def require_pyarrow(module: str, path: Path) -> Any:
-    """A module of pyarrow, or MissingExtraError."""
     if find_spec("pyarrow") is None:
         raise MissingExtraError(f'{path} needs pyarrow to be read. Install it with: pip install "c3clust[tables]".')
     return import_module(module)

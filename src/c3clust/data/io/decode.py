@@ -7,6 +7,8 @@ least 2 S. simplejpeg decodes JPEG if it is installed, Pillow everything else.
 """
 
 import io
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -16,9 +18,7 @@ import numpy as np
 from c3clust.data.io.spans import Unreadable
 
 if TYPE_CHECKING:
-    from PIL import Image
-
-__all__ = ["EXTENSIONS", "MAX_PIXELS", "decode", "decoder", "is_image_name", "longest_side"]
+    from PIL.Image import Image, Transpose
 
 EXTENSIONS = (
     ".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".bmp", ".tif", ".tiff", ".gif", ".ppm", ".pgm", ".pbm",
@@ -26,6 +26,8 @@ EXTENSIONS = (
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "TIFF", "GIF", "PPM")  # none that runs an external program
 MAX_PIXELS = 89_478_485  # Pillow's own limit, 256 MiB of RGB: a larger picture is rejected as a decompression bomb
 ORIENTATION = 0x0112
+TURNS = {2: "FLIP_LEFT_RIGHT", 3: "ROTATE_180", 4: "FLIP_TOP_BOTTOM", 5: "TRANSPOSE"}  # of Pillow, by orientation
+TURNS |= {6: "ROTATE_270", 7: "TRANSVERSE", 8: "ROTATE_90"}
 
 
 def is_image_name(name: str) -> bool:
@@ -46,35 +48,42 @@ def decoder() -> str:
 
 def longest_side(data: bytes) -> int:
     """The longer side in pixels, read from the header."""
-    try:
+    with _reasons():
         return max(_open(data).size)
-    except Unreadable:
-        raise
-    except Exception as error:
-        raise Unreadable(_reason(error)) from error
 
 
 def decode(data: bytes, size: int) -> np.ndarray:
     """uint8 [3, size, size], or Unreadable with the reason."""
-    from PIL import Image
+    from PIL.Image import Resampling
 
-    try:
+    with _reasons():
         image = _open(data)
         pixels = _pixels(image, data, size)
         turn = _turn(image)  # after decoding: Pillow itself rotates TIFFs while it decodes them
         picture = _to_rgb(pixels)
         if picture.size != (size, size):
-            picture = picture.resize((size, size), Image.Resampling.BILINEAR)
+            picture = picture.resize((size, size), Resampling.BILINEAR)
         if turn is not None:
             picture = picture.transpose(turn)
         return np.moveaxis(np.asarray(picture), 2, 0)
+
+
+@contextmanager
+def _reasons() -> Iterator[None]:
+    """Turns any error of Pillow into Unreadable, with a short reason without memory addresses or paths."""
+    from PIL import UnidentifiedImageError
+
+    try:
+        yield
     except Unreadable:
         raise
+    except UnidentifiedImageError as error:
+        raise Unreadable("not an image that can be read (JPEG, PNG, WebP, BMP, TIFF, GIF or PPM)") from error
     except Exception as error:  # Pillow raises almost anything on hostile bytes
-        raise Unreadable(_reason(error)) from error
+        raise Unreadable((str(error).strip().splitlines() or [type(error).__name__])[0]) from error
 
 
-def _open(data: bytes) -> "Image.Image":
+def _open(data: bytes) -> "Image":
     """Open the image; its size is checked before any pixel is decoded."""
     from PIL import Image
 
@@ -87,28 +96,19 @@ def _open(data: bytes) -> "Image.Image":
     return image
 
 
-def _turn(image: "Image.Image") -> "Image.Transpose | None":
+def _turn(image: "Image") -> "Transpose | None":
     """The transposition for the EXIF orientation; None if the picture is upright or its EXIF data are damaged."""
     from PIL.Image import Transpose
 
-    turns = {
-        2: Transpose.FLIP_LEFT_RIGHT,
-        3: Transpose.ROTATE_180,
-        4: Transpose.FLIP_TOP_BOTTOM,
-        5: Transpose.TRANSPOSE,
-        6: Transpose.ROTATE_270,
-        7: Transpose.TRANSVERSE,
-        8: Transpose.ROTATE_90,
-    }
     try:
-        return turns.get(image.getexif().get(ORIENTATION, 1))
+        return Transpose[TURNS[image.getexif()[ORIENTATION]]]
     except Exception:
         return None
 
 
-def _pixels(image: "Image.Image", data: bytes, size: int) -> "Image.Image":
+def _pixels(image: "Image", data: bytes, size: int) -> "Image":
     """The decoded picture, by simplejpeg if possible, else by Pillow."""
-    from PIL import Image
+    from PIL.Image import fromarray
 
     jpeg = image.format in ("JPEG", "MPO")
     fast = _simplejpeg()
@@ -117,7 +117,7 @@ def _pixels(image: "Image.Image", data: bytes, size: int) -> "Image.Image":
             colours = "RGB" if image.mode == "RGB" else "GRAY"
             width, height = _reduced(image.size, 2 * size)
             pixels = fast.decode_jpeg(data, colours, min_height=height, min_width=width)
-            return Image.fromarray(pixels if colours == "RGB" else pixels[..., 0])
+            return fromarray(pixels if colours == "RGB" else pixels[..., 0])
         except ValueError:
             pass  # Pillow may still be able to read it
     if jpeg:
@@ -132,8 +132,7 @@ def _reduced(size: tuple[int, int], least: int) -> tuple[int, int]:
     return -(-size[0] // scale), -(-size[1] // scale)
 
 
-def _to_rgb(image: "Image.Image") -> "Image.Image":
-    """8-bit RGB from any mode."""
+def _to_rgb(image: "Image") -> "Image":
     from PIL import Image
 
     if image.mode.startswith("I") or image.mode == "F":
@@ -163,13 +162,3 @@ def _simplejpeg() -> ModuleType | None:
     except ImportError:
         return None
     return simplejpeg
-
-
-def _reason(error: Exception) -> str:
-    """A short reason without memory addresses or paths."""
-    from PIL import UnidentifiedImageError
-
-    if isinstance(error, UnidentifiedImageError):
-        return "not an image that can be read (JPEG, PNG, WebP, BMP, TIFF, GIF or PPM)"
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__

@@ -10,10 +10,12 @@ on each access: see `stream.Stream`. With `cache`, the decoded pictures are stor
 
 import os
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -25,8 +27,6 @@ from c3clust.data.io.workers import map_chunks
 from c3clust.data.samples import ArrayLike, Samples
 from c3clust.data.source import Options
 from c3clust.errors import DataError
-
-__all__ = ["DEFAULT_SIZE", "EncodedFiles", "available_memory", "to_samples", "unique"]
 
 DEFAULT_SIZE = 64
 FIRST = 32  # files measured before worker processes are started
@@ -47,32 +47,24 @@ class EncodedFiles:
     spool: Spool | None = None
     origin: Sequence[Path] = ()
 
+    @classmethod
+    def of(cls, found: Sequence[tuple[str, Span]], place: str, **more: Any) -> "EncodedFiles":
+        return cls([span for _, span in found], unique([name for name, _ in found]), place, **more)
 
-@dataclass(frozen=True)
-class Decoded:
-    """A decoded chunk: its readable pictures [k, 3, S, S], a reason or "" per file, and whether all are grey."""
 
-    pixels: np.ndarray
-    reasons: list[str]
-    grey: bool
+Decoded = tuple[np.ndarray, list[str], bool]  # of a chunk: pictures [k, 3, S, S], a reason or "" per file, all grey?
 
 
 def to_samples(files: EncodedFiles, options: Options) -> Samples:
     """Decode the files, or prepare to stream them. Unreadable files are listed in `skipped`."""
     if not files.spans:
         raise DataError(f"{files.place} holds no images. JPEG, PNG, WebP, BMP, TIFF, GIF and PPM files are read.")
-    size = _working_size(files, options)
-    x, reasons = _decoded(files, size, options)
-    _check_bad(files, reasons, options.max_bad)
+    x, reasons = _decoded(files, _working_size(files, options), options)
+    skipped = tuple((name, reason) for name, reason in zip(files.names, reasons, strict=True) if reason)
+    _check_bad(files, skipped, options.max_bad)
     good = [i for i, reason in enumerate(reasons) if not reason]
-    return Samples(
-        x=x,
-        names=[files.names[i] for i in good],
-        y=None if files.y is None else files.y[good],
-        classes=files.classes,
-        skipped=tuple((files.names[i], reason) for i, reason in enumerate(reasons) if reason),
-        place=files.place,
-    )
+    y = None if files.y is None else files.y[good]
+    return Samples(x, [files.names[i] for i in good], y, files.classes, skipped, files.place)
 
 
 def available_memory() -> int:
@@ -120,96 +112,64 @@ def _decoded(files: EncodedFiles, size: int, options: Options) -> tuple[ArrayLik
     if options.cache is not None:
         return _through_cache(files, size, options)
     memory = available_memory() if options.memory is None else options.memory
-    if len(files.spans) * 3 * size * size <= memory:
-        return _in_memory(files, size, options)
-    return _streamed(files, size, options, memory)
-
-
-def _in_memory(files: EncodedFiles, size: int, options: Options) -> tuple[np.ndarray, list[str]]:
-    pixels = np.empty((len(files.spans), 3, size, size), dtype=np.uint8)
-    reasons: list[str] = []
-    filled, grey = 0, True
-    for chunk in _chunks(files.spans, size, options):
-        pixels[filled : filled + len(chunk.pixels)] = chunk.pixels
-        filled += len(chunk.pixels)
-        reasons += chunk.reasons
-        grey = grey and chunk.grey
-    channels = _channels(grey, options)
-    return np.ascontiguousarray(pixels[:filled, :channels]), reasons
-
-
-def _streamed(files: EncodedFiles, size: int, options: Options, memory: int) -> tuple[Stream, list[str]]:
-    reasons: list[str] = []
-    grey = True
-    for chunk in _chunks(files.spans, size, options):
-        reasons += chunk.reasons
-        grey = grey and chunk.grey
+    n, reasons, filled, grey = len(files.spans), [], 0, True
+    fits = n * 3 * size * size <= memory
+    pixels = np.empty((n if fits else 0, 3, size, size), dtype=np.uint8)
+    for chunk, chunk_reasons, chunk_grey in _chunks(files.spans, size, options):
+        if fits:
+            pixels[filled : filled + len(chunk)] = chunk
+        filled, grey = filled + len(chunk), grey and chunk_grey
+        reasons += chunk_reasons
+    channels = options.channels or (1 if grey else 3)
+    if fits:
+        return np.ascontiguousarray(pixels[:filled, :channels]), reasons
     good = [i for i, reason in enumerate(reasons) if not reason]
     spans, names = [files.spans[i] for i in good], [files.names[i] for i in good]
-    stream = Stream(spans, names, _channels(grey, options), size, workers=options.workers, memory=memory)
-    stream.spool = files.spool
-    return stream, reasons
+    return Stream(spans, names, channels, size, options.workers, memory, files.spool), reasons
 
 
 def _through_cache(files: EncodedFiles, size: int, options: Options) -> tuple[np.ndarray, list[str]]:
     assert options.cache is not None
+    spooled = {files.spool.path} if files.spool else set()  # a spool is new each time
+    paths = (*map(str, files.origin), *sorted({span.path for span in files.spans} - spooled))
     settings = {"size": size, "channels": options.channels}
-    entry = cache.picture_entry(options.cache, files.spans, files.names, _stamps(files), settings)
+    entry = cache.picture_entry(options.cache, files.spans, files.names, [cache.stamp(p) for p in paths], settings)
     found = cache.load_pictures(entry)
     if found is None:
-        chunks = ((c.pixels, c.reasons, c.grey) for c in _chunks(files.spans, size, options))
-        cache.store_pictures(entry, chunks, options.channels)
+        cache.store_pictures(entry, _chunks(files.spans, size, options), options.channels)
         found = cache.load_pictures(entry)
     if found is None:
         raise DataError(f"The cache {options.cache} cannot be read back. Delete the folder or choose another.")
     return found
 
 
-def _stamps(files: EncodedFiles) -> list[str]:
-    """Size and modification time of every file that the images come from. A spool is new each time."""
-    spooled = files.spool.path if files.spool else None
-    paths = {span.path for span in files.spans} - {spooled}
-    return [cache.stamp(path) for path in (*map(str, files.origin), *sorted(paths))]
-
-
 def _chunks(spans: Sequence[Span], size: int, options: Options) -> Iterator[Decoded]:
-    return map_chunks(_DecodeChunk(size, options.channels is None), spans, options.workers)
+    return map_chunks(partial(_decode_chunk, size=size, look_for_grey=options.channels is None), spans, options.workers)
 
 
-@dataclass(frozen=True)
-class _DecodeChunk:
-    """Decodes a chunk of spans. A class, so that it can be pickled for a worker process."""
-
-    size: int
-    look_for_grey: bool
-
-    def __call__(self, spans: Sequence[Span]) -> Decoded:
-        pixels, reasons = [], []
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about odd metadata; only the pixels matter
-            for span in spans:
-                try:
-                    pixels.append(decode(read_span(span), self.size))
-                    reasons.append("")
-                except Unreadable as error:
-                    reasons.append(str(error) or "unreadable")
-        stack = np.stack(pixels) if pixels else np.empty((0, 3, self.size, self.size), np.uint8)
-        return Decoded(stack, reasons, self.look_for_grey and bool((stack == stack[:, :1]).all()))
+def _decode_chunk(spans: Sequence[Span], size: int, look_for_grey: bool) -> Decoded:
+    pixels, reasons = [], []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about odd metadata; only the pixels matter
+        for span in spans:
+            try:
+                pixels.append(decode(read_span(span), size))
+                reasons.append("")
+            except Unreadable as error:
+                reasons.append(str(error) or "unreadable")
+    stack = np.stack(pixels) if pixels else np.empty((0, 3, size, size), np.uint8)
+    return stack, reasons, look_for_grey and bool((stack == stack[:, :1]).all())
 
 
-def _channels(grey: bool, options: Options) -> int:
-    return options.channels or (1 if grey else 3)
-
-
-def _check_bad(files: EncodedFiles, reasons: Sequence[str], max_bad: float) -> None:
+def _check_bad(files: EncodedFiles, bad: Sequence[tuple[str, str]], max_bad: float) -> None:
     """DataError if no file could be read, or if the share of unreadable ones exceeds `max_bad`."""
-    bad = [(name, reason) for name, reason in zip(files.names, reasons, strict=True) if reason]
+    n = len(files.spans)
     first = "; ".join(f"{name}: {reason}" for name, reason in bad[:3]) + ("; …" if len(bad) > 3 else "")
-    if len(bad) == len(reasons):
-        raise DataError(f"{files.place} has no readable image among its {len(reasons):,} files ({first}).")
-    if len(bad) > max_bad * len(reasons):
+    if len(bad) == n:
+        raise DataError(f"{files.place} has no readable image among its {n:,} files ({first}).")
+    if len(bad) > max_bad * n:
         raise DataError(
-            f"{files.place} has {len(bad):,} unreadable files of {len(reasons):,}, more than the share "
+            f"{files.place} has {len(bad):,} unreadable files of {n:,}, more than the share "
             f"max_bad={max_bad:g} ({first}). Remove them, or allow more with a larger max_bad."
         )
 
@@ -220,9 +180,9 @@ def unique(names: Sequence[str]) -> list[str]:
     >>> unique(["a", "b", "a"])
     ['a', 'b', 'a#2']
     """
-    seen: dict[str, int] = {}
+    seen: Counter[str] = Counter()
     result = []
     for name in names:
-        seen[name] = seen.get(name, 0) + 1
+        seen[name] += 1
         result.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
     return result

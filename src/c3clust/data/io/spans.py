@@ -11,8 +11,6 @@ import zlib
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["MAX_FILE", "Span", "Spool", "Unreadable", "read_span"]
-
 MAX_FILE = 256 * 2**20  # bytes of one encoded image; a larger file is rejected
 
 
@@ -70,7 +68,6 @@ class Spool:
         self._delete = weakref.finalize(self, _close_and_delete, self._file)
 
     def add(self, data: bytes) -> Span:
-        """Append one image."""
         span = Span(self.path, len(data), self._file.tell())
         self._file.write(data)
         return span

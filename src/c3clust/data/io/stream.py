@@ -12,8 +12,6 @@ from c3clust.data.io.spans import Span, Spool, Unreadable, read_span
 from c3clust.data.io.workers import worker_count
 from c3clust.errors import DataError
 
-__all__ = ["Stream"]
-
 AHEAD = 4  # batches decoded in advance, if the memory limit allows
 
 
@@ -34,16 +32,15 @@ class Stream:
         names: Sequence[str],
         channels: int,
         size: int,
-        *,
         workers: int | None = None,
         memory: int | None = None,
+        spool: Spool | None = None,
     ) -> None:
         self.spans, self.names = spans, names
         self.shape = (len(spans), channels, size, size)
         self.dtype = np.dtype(np.uint8)
-        self.spool: Spool | None = None  # a reference, so that the temporary file is not deleted
-        self._workers = worker_count(workers)
-        self._memory = memory
+        self.spool = spool  # a reference, so that the temporary file is not deleted
+        self._workers, self._memory = worker_count(workers), memory
 
     @property
     def ndim(self) -> int:
@@ -51,7 +48,6 @@ class Stream:
 
     @property
     def nbytes(self) -> int:
-        """Size of the whole decoded array."""
         return int(np.prod(self.shape))
 
     def __len__(self) -> int:
@@ -71,11 +67,8 @@ class Stream:
         return pixels if chosen.ndim else pixels[0]
 
     def subset(self, index: np.ndarray) -> "Stream":
-        """A stream of the images at these positions."""
         spans, names = [self.spans[i] for i in index], [self.names[i] for i in index]
-        part = Stream(spans, names, self.shape[1], self.shape[2], workers=self._workers, memory=self._memory)
-        part.spool = self.spool
-        return part
+        return Stream(spans, names, *self.shape[1:3], self._workers, self._memory, self.spool)
 
     def prefetch(self, batches: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
         """The images of each batch of positions, in order; the next batches are decoded in the background."""
@@ -89,9 +82,8 @@ class Stream:
                 while waiting:
                     yield _finish(*waiting.popleft())
             finally:
-                for _, jobs in waiting:
-                    for job in jobs:
-                        job.cancel()
+                for job in (job for _, jobs in waiting for job in jobs):
+                    job.cancel()
 
     def _ahead(self, batch: int) -> int:
         """Number of batches of this length that may be decoded in advance."""
@@ -102,12 +94,13 @@ class Stream:
     def _start(self, pool: ThreadPoolExecutor, batch: np.ndarray) -> tuple[np.ndarray, list[Future[None]]]:
         """Split the batch among the threads, which write to one array."""
         pixels = np.empty((len(batch), *self.shape[1:]), dtype=np.uint8)
-        parts = np.array_split(np.arange(len(batch)), self._workers)
-        return pixels, [pool.submit(self._fill, pixels, batch, part) for part in parts if len(part)]
 
-    def _fill(self, pixels: np.ndarray, batch: np.ndarray, rows: np.ndarray) -> None:
-        for row in rows:
-            pixels[row] = self._decode(int(batch[row]))
+        def fill(rows: np.ndarray) -> None:
+            for row in rows:
+                pixels[row] = self._decode(int(batch[row]))
+
+        parts = np.array_split(np.arange(len(batch)), self._workers)
+        return pixels, [pool.submit(fill, part) for part in parts if len(part)]
 
     def _decode(self, i: int) -> np.ndarray:
         try:

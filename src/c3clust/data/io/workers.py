@@ -7,8 +7,6 @@ from typing import TypeVar
 
 from c3clust.errors import DataError
 
-__all__ = ["map_chunks", "worker_count"]
-
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -39,20 +37,14 @@ def map_chunks(
     count = min(worker_count(workers), len(chunks[1:]))
     if count <= 1 or expected < MIN_SECONDS:
         yield from map(function, chunks[1:])
-    else:
-        yield from _in_processes(function, chunks[1:], count)
-
-
-def _in_processes(
-    function: Callable[[Sequence[Item]], Result], chunks: list[Sequence[Item]], count: int
-) -> Iterator[Result]:
+        return
     from concurrent.futures.process import BrokenProcessPool
 
     from joblib import Parallel, delayed
 
     pool = Parallel(n_jobs=count, backend="loky", return_as="generator", pre_dispatch="2*n_jobs", batch_size=1)
     try:
-        yield from pool(delayed(function)(chunk) for chunk in chunks)
+        yield from pool(delayed(function)(chunk) for chunk in chunks[1:])
     except BrokenProcessPool as error:
         raise DataError(
             "A worker process died while decoding images, perhaps for lack of memory. Try again with workers=1."

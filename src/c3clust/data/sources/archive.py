@@ -9,55 +9,48 @@ import struct
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 from c3clust.data.io.decode import is_image_name
-from c3clust.data.io.pictures import EncodedFiles, to_samples, unique
+from c3clust.data.io.pictures import EncodedFiles, to_samples
 from c3clust.data.io.spans import MAX_FILE, Span, Spool
 from c3clust.data.samples import Samples
 from c3clust.data.source import Claim, Options
-from c3clust.data.sources.folder import folder_labels
+from c3clust.data.sources.folder import with_labels
 from c3clust.errors import DataError
-
-__all__ = ["claims", "first_names", "list_archive", "read"]
 
 TAR = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
 MAX_RATIO = 200
 ALWAYS = 2**30
 LOCAL_HEADER = struct.Struct("<26xHH")
+DAMAGED = (tarfile.TarError, zipfile.BadZipFile, OSError, EOFError, zlib.error)
 
 Listed = Iterator[tuple[str, Span]]
+Member = TypeVar("Member")
 
 
 def claims(path: Path) -> Claim:
-    """Archives, by their file name extension."""
     return Claim.KIND if path.is_file() and path.name.lower().endswith((*TAR, ".zip")) else Claim.NO
 
 
 def read(path: Path, options: Options, name: str | None = None) -> Samples:
     """All images of the archive, sorted by their path in it."""
-    files = list_archive(path)
-    if options.labels == "folders" and files.names:
-        y, classes = folder_labels(files.names, str(path))
-        files = replace(files, y=y, classes=classes)
-    return to_samples(files, options)
+    return to_samples(with_labels(list_archive(path), options), options)
 
 
 def list_archive(path: Path, wanted: Callable[[str], bool] = is_image_name) -> EncodedFiles:
     """Names and spans of the members for which `wanted(name)` is true."""
     spool = Spool()
-    with _named_errors(path):
+    try:
         listed = _zip(path, wanted) if path.name.lower().endswith(".zip") else _tar(path, wanted, spool)
         found = sorted(listed, key=lambda pair: pair[0])
+    except (*DAMAGED, struct.error) as error:
+        raise DataError(f"{path} is damaged or no archive ({error}). Make or fetch it again.") from error
     spool.close()
-    return EncodedFiles(
-        [span for _, span in found], unique([name for name, _ in found]), str(path), spool=spool, origin=[path]
-    )
+    return EncodedFiles.of(found, str(path), spool=spool, origin=[path])
 
 
 def first_names(path: Path, n: int = 20) -> list[str]:
@@ -68,16 +61,14 @@ def first_names(path: Path, n: int = 20) -> list[str]:
                 return archive.namelist()[:n]
         with tarfile.open(path, "r:*") as tar:
             return [member.name for member in islice(tar, n)]
-    except (tarfile.TarError, zipfile.BadZipFile, OSError, EOFError, zlib.error, ValueError):
+    except (*DAMAGED, ValueError):
         return []
 
 
 def _tar(path: Path, wanted: Callable[[str], bool], spool: Spool) -> Listed:
     plain = path.name.lower().endswith(".tar") and _is_plain(path)
-    budget = _Budget(path)
     with tarfile.open(path, "r:" if plain else "r|*") as archive:
-        for member in archive:
-            budget.take(member.size if member.isreg() else 0)
+        for member in _within_budget(path, archive, lambda member: member.size if member.isreg() else 0):
             name = member.name.removeprefix("./")
             if member.isdir() or not wanted(name):
                 continue
@@ -90,19 +81,15 @@ def _tar(path: Path, wanted: Callable[[str], bool], spool: Spool) -> Listed:
 
 
 def _zip(path: Path, wanted: Callable[[str], bool]) -> Listed:
-    budget = _Budget(path)
     with zipfile.ZipFile(path) as archive, path.open("rb") as file:
-        for member in archive.infolist():
-            budget.take(member.file_size)
+        for member in _within_budget(path, archive.infolist(), lambda member: member.file_size):
             name = member.filename.replace("\\", "/")
             if not member.is_dir() and wanted(name):
                 refused = _refused(name, member.file_size) or _refused_in_zip(member)
                 offset = 0 if refused else _data_offset(file, member)
                 deflated = member.compress_type == zipfile.ZIP_DEFLATED
-                yield (
-                    name,
-                    Span(str(path.absolute()), member.file_size, offset, member.compress_size, deflated, refused),
-                )
+                sizes = (member.file_size, offset, member.compress_size)
+                yield name, Span(str(path.absolute()), *sizes, deflated, refused)
 
 
 def _data_offset(file: BinaryIO, member: zipfile.ZipInfo) -> int:
@@ -136,25 +123,14 @@ def _is_plain(path: Path) -> bool:
         return not file.read(6).startswith((b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0"))
 
 
-class _Budget:
-    """The remaining number of bytes that an archive may unpack to."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._left = MAX_RATIO * path.stat().st_size + ALWAYS
-
-    def take(self, size: int) -> None:
-        self._left -= size
-        if self._left < 0:
+def _within_budget(path: Path, members: Iterable[Member], size: Callable[[Member], int]) -> Iterator[Member]:
+    """The members, as long as they unpack to a plausible number of bytes."""
+    left = MAX_RATIO * path.stat().st_size + ALWAYS
+    for member in members:
+        left -= size(member)
+        if left < 0:
             raise DataError(
-                f"{self._path} unpacks to more than {MAX_RATIO} times its size, like a decompression bomb. "
+                f"{path} unpacks to more than {MAX_RATIO} times its size, like a decompression bomb. "
                 "Unpack it yourself if you trust it, and give the folder."
             )
-
-
-@contextmanager
-def _named_errors(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except (tarfile.TarError, zipfile.BadZipFile, OSError, EOFError, zlib.error, struct.error) as error:
-        raise DataError(f"{path} is damaged or no archive ({error}). Make or fetch it again.") from error
+        yield member

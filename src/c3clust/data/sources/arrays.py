@@ -20,8 +20,6 @@ from c3clust.data.samples import ArrayLike, Samples
 from c3clust.data.source import Claim, Options
 from c3clust.errors import DataError, InputError, first_line
 
-__all__ = ["claims", "from_array", "policy_for", "read"]
-
 CHANNELS = (1, 3)
 X_KEYS = ("x", "images", "data", "x_train", "arr_0", "embeddings", "embedding", "features")
 EMBEDDING_KEYS = ("embeddings", "embedding", "features")
@@ -30,7 +28,6 @@ ONE_INK = 0.15  # variation of the ink below which pictures count as drawn in on
 
 
 def claims(path: Path) -> Claim:
-    """.npy and .npz files."""
     return Claim.KIND if path.suffix.lower() in (".npy", ".npz") and path.is_file() else Claim.NO
 
 
@@ -62,21 +59,18 @@ def from_array(x: Any, y: Any = None, *, place: str = "array", embeddings: bool 
     """
     x = _as_numbers(x)
     if embeddings and x.ndim not in (2, 3):
-        raise InputError(
-            f"{place} has shape {x.shape}: embeddings are [n, F], or [n, V, F] with V views of each sample."
-        )
+        shapes = "embeddings are [n, F], or [n, V, F] with V views of each sample"
+        raise InputError(f"{place} has shape {x.shape}: {shapes}.")
     if x.ndim not in (2, 3, 4):
-        raise InputError(
-            f"{place} has shape {x.shape}: pictures are [n, C, H, W], [n, H, W, C] or [n, H, W], "
-            "feature vectors [n, F]."
-        )
+        shapes = "pictures are [n, C, H, W], [n, H, W, C] or [n, H, W], feature vectors [n, F]"
+        raise InputError(f"{place} has shape {x.shape}: {shapes}.")
     if 0 in x.shape:
         raise InputError(f"{place} has shape {x.shape} and so holds nothing. Give at least one sample.")
     found: ArrayLike
     if embeddings and x.ndim == 3:
-        found = Views([_vectors(x[:, view], place) for view in range(x.shape[1])])
+        found = Views([_floats(x[:, view], place) for view in range(x.shape[1])])
     else:
-        found = _vectors(x, place) if x.ndim == 2 else _pixels(_channels_first(x, place), place)
+        found = _floats(x, place) if x.ndim == 2 else _pixels(_channels_first(x, place), place)
     labels, classes = label_codes(y, len(x), place) if y is not None else (None, None)
     names = [str(i) for i in range(len(x))]
     return Samples(found, names, y=labels, classes=classes, place=place, policy=policy_for(found))
@@ -115,7 +109,6 @@ def label_codes(y: Any, n: int, place: str) -> tuple[np.ndarray, list[str]]:
 
 
 def _as_numbers(x: Any) -> np.ndarray:
-    """x as a numpy array of numbers."""
     if hasattr(x, "detach"):  # a torch tensor, on any device
         x = x.detach().cpu()
     try:
@@ -152,24 +145,19 @@ def _pixels(x: np.ndarray, place: str) -> np.ndarray:
     """Pixels as uint8 or as float32 in [0, 1]: see the module's docstring."""
     if x.dtype == np.uint8:
         return x if isinstance(x, np.memmap) else np.ascontiguousarray(x)
-    with np.errstate(over="ignore"):
-        x = _finite(x.astype(np.float32), place)
+    x = _floats(x, place)
     low, high = float(x.min()), float(x.max())
     if low < 0 or high > 255:
         raise InputError(
             f"{place} has pixel values from {low:g} to {high:g}: they must lie within [0, 1] or [0, 255]. "
             "Undo a mean/std normalisation or rescale them first; if these are embeddings [n, V, F], say embeddings."
         )
-    return np.ascontiguousarray(x if high <= 1 else x / np.float32(255))
+    return x if high <= 1 else x / np.float32(255)
 
 
-def _vectors(x: np.ndarray, place: str) -> np.ndarray:
-    """Feature vectors as finite float32."""
+def _floats(x: np.ndarray, place: str) -> np.ndarray:
     with np.errstate(over="ignore"):  # overflow becomes infinite, and is rejected as such
-        return np.ascontiguousarray(_finite(x.astype(np.float32), place))
-
-
-def _finite(x: np.ndarray, place: str) -> np.ndarray:
+        x = np.ascontiguousarray(x.astype(np.float32))
     bad = ~np.isfinite(x).reshape(len(x), -1).all(axis=1)
     if bad.any():
         raise InputError(
@@ -182,13 +170,9 @@ def _finite(x: np.ndarray, place: str) -> np.ndarray:
 def _keys(files: list[str], path: Path) -> tuple[str, str | None]:
     """The keys of the pictures and, if any, of the labels in an .npz file."""
     lower = {key.lower(): key for key in files}
-    y_key = next((lower[key] for key in Y_KEYS if key in lower), None)
-    x_key = next((lower[key] for key in X_KEYS if key in lower), None)
+    x_key, y_key = (next((lower[key] for key in keys if key in lower), None) for keys in (X_KEYS, Y_KEYS))
     rest = [key for key in files if key != y_key]
-    if x_key is None and len(rest) == 1:
-        x_key = rest[0]
-    if x_key is None:
-        raise InputError(
-            f"{path} holds {', '.join(files) or 'no arrays'}: name the pictures x (and labels, if any, y)."
-        )
-    return x_key, y_key
+    if x_key is None and len(rest) != 1:
+        found = ", ".join(files) or "no arrays"
+        raise InputError(f"{path} holds {found}: name the pictures x (and labels, if any, y).")
+    return x_key or rest[0], y_key

@@ -19,31 +19,30 @@ import numpy as np
 
 from c3clust.data.samples import Samples
 from c3clust.data.source import Claim, Options, PublicDataset, note_count
+from c3clust.data.sources.archive import first_names
 from c3clust.errors import DataError
-
-__all__ = ["DATASETS", "claims", "read"]
 
 ADDRESS = "https://www.cs.toronto.edu/~kriz/cifar.html"
 SITE = "https://www.cs.toronto.edu/~kriz"
+AGAIN = f"Fetch it again from {ADDRESS}."
+
+
+def _public(number: int, classes: str, folders: tuple[str, str], *aliases: str) -> PublicDataset:
+    name, file = f"cifar{number}", f"cifar-{number}"
+    return PublicDataset(
+        name=name,
+        what=f"CIFAR-{number}, small photographs: 60,000 images, 32 × 32, colour, {classes}",
+        patterns=(*folders, f"{file}-*.tar.gz", f"{file}/*", f"{name}/*"),
+        layout=f"{file}-binary.tar.gz or {file}-python.tar.gz, or the folder unpacked from it",
+        address=ADDRESS,
+        fetch=f"curl -fL --create-dirs --output-dir ~/.cache/c3clust -O {SITE}/{file}-binary.tar.gz",
+        aliases=(file, *aliases),
+    )
+
+
 DATASETS = (
-    PublicDataset(
-        name="cifar10",
-        what="CIFAR-10, small photographs: 60,000 images, 32 × 32, colour, 10 classes",
-        patterns=("cifar-10-batches-bin", "cifar-10-batches-py", "cifar-10-*.tar.gz", "cifar-10/*", "cifar10/*"),
-        layout="cifar-10-binary.tar.gz or cifar-10-python.tar.gz, or the folder unpacked from it",
-        address=ADDRESS,
-        fetch=f"curl -fL --create-dirs --output-dir ~/.cache/c3clust -O {SITE}/cifar-10-binary.tar.gz",
-        aliases=("cifar-10",),
-    ),
-    PublicDataset(
-        name="cifar100",
-        what="CIFAR-100, small photographs: 60,000 images, 32 × 32, colour, its 20 superclasses",
-        patterns=("cifar-100-binary", "cifar-100-python", "cifar-100-*.tar.gz", "cifar-100/*", "cifar100/*"),
-        layout="cifar-100-binary.tar.gz or cifar-100-python.tar.gz, or the folder unpacked from it",
-        address=ADDRESS,
-        fetch=f"curl -fL --create-dirs --output-dir ~/.cache/c3clust -O {SITE}/cifar-100-binary.tar.gz",
-        aliases=("cifar-100", "cifar100-20"),
-    ),
+    _public(10, "10 classes", ("cifar-10-batches-bin", "cifar-10-batches-py")),
+    _public(100, "its 20 superclasses", ("cifar-100-binary", "cifar-100-python"), "cifar100-20"),
 )
 CIFAR10 = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 CIFAR100 = (
@@ -76,17 +75,10 @@ class Version:
         return _parse_binary(raw, self, place) if self.label_bytes else _parse_pickle(raw, self, place)
 
 
-TEN = tuple(f"data_batch_{i}" for i in range(1, 6))
+TEN = (*(f"data_batch_{i}" for i in range(1, 6)), "test_batch")
 VERSIONS = (
-    Version(
-        "cifar10",
-        "CIFAR-10",
-        "cifar-10-batches-bin",
-        (*(f"{b}.bin" for b in TEN), "test_batch.bin"),
-        CIFAR10,
-        label_bytes=1,
-    ),
-    Version("cifar10", "CIFAR-10", "cifar-10-batches-py", (*TEN, "test_batch"), CIFAR10, label_key=b"labels"),
+    Version("cifar10", "CIFAR-10", "cifar-10-batches-bin", tuple(f"{b}.bin" for b in TEN), CIFAR10, label_bytes=1),
+    Version("cifar10", "CIFAR-10", "cifar-10-batches-py", TEN, CIFAR10, label_key=b"labels"),
     Version("cifar100", "CIFAR-100", "cifar-100-binary", ("train.bin", "test.bin"), CIFAR100, label_bytes=2),
     Version("cifar100", "CIFAR-100", "cifar-100-python", ("train", "test"), CIFAR100, label_key=b"coarse_labels"),
 )
@@ -104,13 +96,12 @@ def read(path: Path, options: Options, name: str | None = None) -> Samples:
         raise DataError(f"{path} holds neither CIFAR-10 nor CIFAR-100. Official files: {ADDRESS}.")
     version, place = where
     if name not in (None, version.set):
-        raise DataError(
-            f"{path} holds {version.title}, not {name}. Give the place of {name}, or ask for {version.set}."
-        )
+        way = f"Give the place of {name}, or ask for {version.set}."
+        raise DataError(f"{path} holds {version.title}, not {name}. {way}")
     raw = _from_folder(place, version) if place.is_dir() else _from_archive(place, version)
     missing = [file for file in version.files if file not in raw]
     if missing:
-        raise DataError(f"{path} lacks {', '.join(missing)} of {version.title}. Fetch it again from {ADDRESS}.")
+        raise DataError(f"{path} lacks {', '.join(missing)} of {version.title}. {AGAIN}")
     parts = {file: version.parse(raw[file], f"{path}: {file}") for file in version.files}
     return _pool(parts, version, str(path))
 
@@ -118,56 +109,38 @@ def read(path: Path, options: Options, name: str | None = None) -> Samples:
 def _where(path: Path) -> tuple[Version, Path] | None:
     """The version that a path holds, and the folder or archive itself."""
     if path.is_dir():
-        inside = [
-            (v, folder) for v in VERSIONS for folder in (path, path / v.folder) if (folder / v.files[-1]).is_file()
-        ]
+        pairs = ((version, folder) for version in VERSIONS for folder in (path, path / version.folder))
+        inside = [(version, folder) for version, folder in pairs if (folder / version.files[-1]).is_file()]
         return inside[0] if len(inside) == 1 else None
     if not path.is_file() or not re.search(r"\.(tar|tgz|tar\.gz)$", path.name.lower()):
         return None
-    first = _first_folder(path)
-    return next(((version, path) for version in VERSIONS if version.folder == first), None)
-
-
-def _first_folder(path: Path) -> str:
-    """The folder of the first file of an archive."""
-    try:
-        with tarfile.open(path, "r:*") as archive:
-            member = archive.next()
-    except (tarfile.TarError, OSError, EOFError, zlib.error):
-        return ""
-    return member.name.removeprefix("./").split("/")[0] if member else ""
+    folders = [name.removeprefix("./").split("/")[0] for name in first_names(path, 1)]
+    return next(((version, path) for version in VERSIONS if [version.folder] == folders), None)
 
 
 def _from_folder(folder: Path, version: Version) -> dict[str, bytes]:
-    found = {}
-    for file in version.files:
-        if not (folder / file).is_file():
-            continue
-        if (folder / file).stat().st_size > MAX_FILE:
-            raise DataError(
-                f"{folder / file} is larger than any file of {version.title}. Fetch it again from {ADDRESS}."
-            )
-        found[file] = (folder / file).read_bytes()
-    return found
+    found = {file: folder / file for file in version.files if (folder / file).is_file()}
+    for path in found.values():
+        if path.stat().st_size > MAX_FILE:
+            raise DataError(f"{path} is larger than any file of {version.title}. {AGAIN}")
+    return {file: path.read_bytes() for file, path in found.items()}
 
 
 def _from_archive(path: Path, version: Version) -> dict[str, bytes]:
     """The files of this version, read in place. Other files are ignored, links are not followed."""
-    found: dict[str, bytes] = {}
-    total = 0
+    found, total = {}, 0
     try:
         with tarfile.open(path, "r:*") as archive:
             for member in archive:
                 total += member.size
                 if total > MAX_ARCHIVE:
-                    raise DataError(
-                        f"{path} unpacks to more than {MAX_ARCHIVE:,} bytes: it is no archive of {version.title}."
-                    )
+                    size = f"{MAX_ARCHIVE:,} bytes"
+                    raise DataError(f"{path} unpacks to more than {size}: it is no archive of {version.title}.")
                 file = member.name.rsplit("/", 1)[-1]
                 if member.isreg() and file in version.files and (stream := archive.extractfile(member)):
                     found[file] = stream.read()
     except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
-        raise DataError(f"{path} is damaged or cut short ({error}). Fetch it again from {ADDRESS}.") from error
+        raise DataError(f"{path} is damaged or cut short ({error}). {AGAIN}") from error
     return found
 
 
@@ -175,36 +148,30 @@ def _parse_binary(raw: bytes, version: Version, place: str) -> Part:
     """Records of one or two label bytes and 3,072 pixel bytes."""
     record = version.label_bytes + PIXELS
     if not raw or len(raw) % record:
-        raise DataError(
-            f"{place} has {len(raw):,} bytes, which is no multiple of a record's {record:,}: it is damaged or "
-            f"cut short. Fetch it again from {ADDRESS}."
-        )
+        what = f"{len(raw):,} bytes, which is no multiple of a record's {record:,}"
+        raise DataError(f"{place} has {what}: it is damaged or cut short. {AGAIN}")
     rows = np.frombuffer(raw, dtype=np.uint8).reshape(-1, record)
     return rows[:, version.label_bytes :], rows[:, 0]
 
 
 def _parse_pickle(raw: bytes, version: Version, place: str) -> Part:
-    """The dictionary of one pickled batch."""
     try:
         batch = _Batch(io.BytesIO(raw), encoding="bytes").load()
         content = {key.encode() if isinstance(key, str) else key: value for key, value in batch.items()}
         pixels, labels = content[b"data"].values, np.asarray(content[version.label_key])
     except Exception as error:  # a hostile or damaged pickle can raise anything
-        raise DataError(f"{place} is no batch of {version.title} ({error}). Fetch it again from {ADDRESS}.") from error
+        raise DataError(f"{place} is no batch of {version.title} ({error}). {AGAIN}") from error
     if pixels.ndim != 2 or pixels.shape[1] != PIXELS or labels.dtype.kind != "i" or labels.shape != pixels.shape[:1]:
-        raise DataError(
-            f"{place} has pixels of shape {pixels.shape} and labels of shape {labels.shape}: [n, {PIXELS}] and [n] are "
-            f"needed. Fetch it again from {ADDRESS}."
-        )
+        shapes = f"pixels of shape {pixels.shape} and labels of shape {labels.shape}"
+        raise DataError(f"{place} has {shapes}: [n, {PIXELS}] and [n] are needed. {AGAIN}")
     return pixels, labels
 
 
 def _pool(parts: dict[str, Part], version: Version, place: str) -> Samples:
+    last = len(version.classes) - 1
     for file, (_, labels) in parts.items():
-        if len(labels) and not (labels.min() >= 0 and labels.max() < len(version.classes)):
-            raise DataError(
-                f"{place}: {file} has a label outside 0 to {len(version.classes) - 1}. Fetch it again from {ADDRESS}."
-            )
+        if len(labels) and not (labels.min() >= 0 and labels.max() <= last):
+            raise DataError(f"{place}: {file} has a label outside 0 to {last}. {AGAIN}")
     x = np.concatenate([pixels for pixels, _ in parts.values()]).reshape(-1, 3, 32, 32)
     y = np.concatenate([labels for _, labels in parts.values()]).astype(np.int64)
     names = [f"{file.removesuffix('.bin')}-{i:05d}" for file, (rows, _) in parts.items() for i in range(len(rows))]
@@ -247,19 +214,10 @@ class _Array:
         self.values = np.frombuffer(raw, dtype=np.uint8).reshape(shape, order="F" if fortran else "C")
 
 
-def _reconstruct(*_: Any) -> _Array:
-    return _Array()
-
-
-def _encode(text: str, encoding: str = "latin1") -> bytes:
-    """Bytes as Python 3 writes them for Python 2."""
-    return text.encode("latin1")
-
-
 STAND_INS: dict[tuple[str, str], Callable[..., Any]] = {
-    ("numpy.core.multiarray", "_reconstruct"): _reconstruct,
-    ("numpy._core.multiarray", "_reconstruct"): _reconstruct,
+    ("numpy.core.multiarray", "_reconstruct"): lambda *_: _Array(),
+    ("numpy._core.multiarray", "_reconstruct"): lambda *_: _Array(),
     ("numpy", "ndarray"): _Array,
     ("numpy", "dtype"): _Dtype,
-    ("_codecs", "encode"): _encode,
+    ("_codecs", "encode"): lambda text, *_: text.encode("latin1"),  # bytes as Python 3 writes them for Python 2
 }

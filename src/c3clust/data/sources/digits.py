@@ -7,8 +7,6 @@ import numpy as np
 from c3clust.data.samples import Samples
 from c3clust.data.source import Claim, Options, PublicDataset
 
-__all__ = ["DATASETS", "claims", "read"]
-
 DATASETS = (
     PublicDataset(
         name="digits",
@@ -31,7 +29,5 @@ def read(path: Path, options: Options, name: str | None = None) -> Samples:
 
     raw = load_digits()
     x = np.rint(raw.images * (255 / 16)).astype(np.uint8)[:, None]  # [1797, 1, 8, 8]
-    names = [str(i) for i in range(len(x))]
-    return Samples(
-        x, names, y=raw.target.astype(np.int64), classes=[str(d) for d in range(10)], place="digits", policy="digit"
-    )
+    y, names, classes = raw.target.astype(np.int64), [str(i) for i in range(len(x))], list("0123456789")
+    return Samples(x, names, y, classes, place="digits", policy="digit")

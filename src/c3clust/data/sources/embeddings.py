@@ -1,8 +1,5 @@
 """A Parquet table of embeddings: a column of lists [F] or of nested lists [V][F], and optionally a label column.
 
-    embedding column    embedding, embeddings, features or vector
-    label column        label, labels, class, target or y
-
 Embeddings in .npy and .npz files are read by `arrays`.
 """
 
@@ -17,8 +14,6 @@ from c3clust.data.samples import Samples
 from c3clust.data.source import Claim, Options
 from c3clust.data.sources.arrays import from_array
 from c3clust.errors import DataError
-
-__all__ = ["claims", "read"]
 
 COLUMNS = ("embedding", "embeddings", "features", "vector")
 
@@ -67,5 +62,5 @@ def _block(values: Any, path: Path) -> np.ndarray:
 def _is_list(type_: Any) -> bool:
     import pyarrow
 
-    tests = (pyarrow.types.is_list, pyarrow.types.is_large_list, pyarrow.types.is_fixed_size_list)
-    return any(test(type_) for test in tests)
+    types = pyarrow.types
+    return types.is_list(type_) or types.is_large_list(type_) or types.is_fixed_size_list(type_)

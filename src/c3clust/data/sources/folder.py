@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 import numpy as np
@@ -13,28 +14,31 @@ from c3clust.data.samples import Samples
 from c3clust.data.source import Claim, Options
 from c3clust.errors import DataError, InputError
 
-__all__ = ["claims", "folder_labels", "has_images", "list_files", "read"]
-
 
 def claims(path: Path) -> Claim:
-    """Any folder."""
     return Claim.KIND if path.is_dir() else Claim.NO
 
 
 def read(path: Path, options: Options, name: str | None = None) -> Samples:
     """All images below `path`, sorted by their path; sub-folders are used as labels only with `labels="folders"`."""
-    names, spans = list_files(path)
-    if not spans:
+    files = EncodedFiles.of(list_files(path), str(path))
+    if not files.spans:
         raise DataError(f"{path} holds no images. Files that end in {', '.join(EXTENSIONS)} are read, at any depth.")
-    y, classes = folder_labels(names, str(path)) if options.labels == "folders" else (None, None)
-    return to_samples(EncodedFiles(spans, names, str(path), y, classes), options)
+    return to_samples(with_labels(files, options), options)
 
 
-def list_files(path: Path) -> tuple[list[str], list[Span]]:
-    """Names relative to `path` and spans of all images below it, sorted by name."""
-    found = sorted(_walk(path))
+def with_labels(files: EncodedFiles, options: Options) -> EncodedFiles:
+    """The files with their sub-folders as labels, if they are requested."""
+    if options.labels is None or not files.names:
+        return files
+    y, classes = folder_labels(files.names, files.place)
+    return replace(files, y=y, classes=classes)
+
+
+def list_files(path: Path) -> list[tuple[str, Span]]:
+    """Name relative to `path` and span of each image below it, sorted by name."""
     base = path.absolute()  # worker processes may have started in another folder
-    return [name for name, _ in found], [Span(str(base / name), size) for name, size in found]
+    return [(name, Span(str(base / name), size)) for name, size in sorted(_walk(path))]
 
 
 def has_images(path: Path) -> bool:
@@ -49,7 +53,7 @@ def folder_labels(names: Sequence[str], place: str) -> tuple[np.ndarray, list[st
     (array([0, 0, 1]), ['cat', 'dog'])
     """
     folders = [PurePosixPath(name).parent.parts for name in names]
-    shared = _shared(folders)
+    shared = len(os.path.commonprefix(folders))  # noqa: RUF071, of tuples: a number of leading parts
     labels = [parts[shared] if len(parts) > shared else "." for parts in folders]
     classes = sorted(set(labels))
     if len(classes) < 2:
@@ -57,12 +61,6 @@ def folder_labels(names: Sequence[str], place: str) -> tuple[np.ndarray, list[st
             f'{place} has no class sub-folders, so labels="folders" has nothing to read. Leave labels out.'
         )
     return np.searchsorted(classes, labels).astype(np.int64), classes
-
-
-def _shared(folders: Sequence[tuple[str, ...]]) -> int:
-    """Number of leading parts that all folders have in common."""
-    low, high = min(folders), max(folders)
-    return next((i for i, (a, b) in enumerate(zip(low, high, strict=False)) if a != b), min(len(low), len(high)))
 
 
 def _walk(path: Path) -> Iterator[tuple[str, int]]:
@@ -78,15 +76,10 @@ def _walk(path: Path) -> Iterator[tuple[str, int]]:
         for file in files:
             full = Path(folder, file)
             name = full.relative_to(path).as_posix()
-            if is_image_name(name) and (full.is_file() or full.is_symlink()):
-                yield name, _size(full)
-
-
-def _size(file: Path) -> int:
-    try:
-        return file.stat().st_size
-    except OSError:  # a dangling link: reported as unreadable later
-        return 0
+            if is_image_name(name) and full.is_file():
+                yield name, full.stat().st_size
+            elif is_image_name(name) and full.is_symlink():  # a dangling link: reported as unreadable later
+                yield name, 0
 
 
 def _refuse(error: OSError) -> None:

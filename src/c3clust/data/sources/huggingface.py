@@ -16,8 +16,6 @@ from c3clust.data.sources.folder import has_images
 from c3clust.data.sources.manifest import read_batches
 from c3clust.errors import DataError, first_line
 
-__all__ = ["claims", "read"]
-
 SPLITS = "dataset_dict.json"
 INFO = "dataset_info.json"
 STATE = "state.json"
@@ -34,33 +32,22 @@ def claims(path: Path) -> Claim:
 def read(path: Path, options: Options, name: str | None = None) -> Samples:
     """The images of all splits, in the order of splits, files and rows."""
     pyarrow = require_pyarrow("pyarrow", path)
-    parquet = _parquet_files(path)
     try:
-        if parquet:
-            return read_batches(_parquet_batches(parquet, path), path, options)
-        splits = _splits(path)
+        if files := _parquet_files(path):
+            parquet = require_pyarrow("pyarrow.parquet", path)
+            batches = (batch for file in files for batch in parquet.ParquetFile(file).iter_batches(batch_size=256))
+            return read_batches(batches, path, options)
+        splits = [path]
+        if (path / SPLITS).is_file():
+            splits = [_inside(path, name) for name in json.loads((path / SPLITS).read_text())["splits"]]
         return read_batches(_arrow_batches(splits, pyarrow), path, options, _class_names(splits[0]))
     except (OSError, KeyError, TypeError, json.JSONDecodeError, pyarrow.ArrowException) as error:
-        raise DataError(
-            f"{path} cannot be read as a Hugging Face folder ({first_line(error)}). Save it again."
-        ) from error
+        reason = first_line(error)
+        raise DataError(f"{path} cannot be read as a Hugging Face folder ({reason}). Save it again.") from error
 
 
 def _parquet_files(path: Path) -> list[Path]:
     return sorted(path.glob("*.parquet")) or sorted(path.glob("data/*.parquet"))
-
-
-def _parquet_batches(files: list[Path], path: Path) -> Iterator[Any]:
-    parquet = require_pyarrow("pyarrow.parquet", path)
-    for file in files:
-        yield from parquet.ParquetFile(file).iter_batches(batch_size=256)
-
-
-def _splits(path: Path) -> list[Path]:
-    """The folders of the splits, or the folder itself."""
-    if not (path / SPLITS).is_file():
-        return [path]
-    return [_inside(path, name) for name in json.loads((path / SPLITS).read_text())["splits"]]
 
 
 def _arrow_batches(splits: list[Path], pyarrow: Any) -> Iterator[Any]:
@@ -76,11 +63,8 @@ def _arrow_batches(splits: list[Path], pyarrow: Any) -> Iterator[Any]:
 def _class_names(split: Path) -> list[str] | None:
     """The names of a ClassLabel column, if the metadata have one."""
     features = json.loads((split / INFO).read_text()).get("features") or {}
-    for column in LABELS:
-        names = (features.get(column) or {}).get("names")
-        if names:
-            return [str(name) for name in names]
-    return None
+    names = (features.get(column, {}).get("names") for column in LABELS if features.get(column))
+    return next(([str(name) for name in given] for given in names if given), None)
 
 
 def _inside(folder: Path, name: str) -> Path:

@@ -14,11 +14,9 @@ from c3clust.data.source import Claim, Options, PublicDataset, note_count
 from c3clust.data.sources.arrays import policy_for
 from c3clust.errors import DataError
 
-__all__ = ["DATASETS", "claims", "read", "read_idx"]
-
-LAYOUT = (
-    "train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte, t10k-labels-idx1-ubyte, each .gz or not"
-)
+PARTS = ("train", "t10k")
+NAMES = ", ".join(f"{part}-{kind}-ubyte" for part in PARTS for kind in ("images-idx3", "labels-idx1"))
+LAYOUT = f"{NAMES}, each .gz or not"
 MIRROR = "https://ossci-datasets.s3.amazonaws.com/mnist"
 FILES = "{train,t10k}-{images-idx3,labels-idx1}-ubyte.gz"
 
@@ -45,7 +43,6 @@ DATASETS = (
 OFFICIAL = 70_000
 TITLES = {"mnist": "MNIST", "fashion-mnist": "Fashion-MNIST"}
 FASHION = ("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot")
-PARTS = ("train", "t10k")
 IMAGES = re.compile(r"(train|t10k)-images[.-]idx3-ubyte(\.gz)?")
 MAX_BYTES = 4 * 2**30
 BLOCK = 2**24
@@ -60,16 +57,19 @@ def claims(path: Path) -> Claim:
 
 def read(path: Path, options: Options, name: str | None = None) -> Samples:
     """All images of the folder; a dataset requested by name must have its four files."""
-    folder = path.parent if path.is_file() else path
     match = IMAGES.fullmatch(path.name) if path.is_file() else None
-    parts = [_read_part(folder, part, whole=name is not None) for part in ([match[1]] if match else PARTS)]
-    found = [part for part in parts if part is not None]
-    x, names, y = _pool(found, folder)
+    folder, wanted = (path.parent, [match[1]]) if match else (path, PARTS)
+    found = [(part, *xy) for part in wanted if (xy := _read_part(folder, part, whole=name is not None))]
+    if len({x.shape[1:] for _, x, _ in found}) > 1:
+        raise DataError(f"{folder} has train and test images of different sizes. Put them in two folders.")
+    x = np.concatenate([x for _, x, _ in found])[:, None]  # [n, 1, H, W]
+    names = [f"{part}-{i:05d}" for part, rows, _ in found for i in range(len(rows))]
+    labels = [y for _, _, y in found if y is not None]
+    y = np.concatenate(labels).astype(np.int64) if len(labels) == len(found) else None
     notes = note_count(str(path), TITLES[name], len(x), OFFICIAL) if name else ()
     fashion = name == "fashion-mnist" or (name is None and "fashion" in str(path.resolve()).lower())
-    classes = FASHION if fashion else tuple(str(digit) for digit in range(10))
-    known = classes if y is not None else None
-    return Samples(x, names, y, known, place=str(path), policy=policy_for(x), notes=notes)
+    classes = (FASHION if fashion else tuple("0123456789")) if y is not None else None
+    return Samples(x, names, y, classes, place=str(path), policy=policy_for(x), notes=notes)
 
 
 def read_idx(path: Path) -> np.ndarray:
@@ -98,8 +98,8 @@ def _values(file: BinaryIO, path: Path) -> np.ndarray:
     return np.frombuffer(data, dtype=np.uint8).reshape(shape)
 
 
-def _read_part(folder: Path, part: str, whole: bool) -> tuple[str, np.ndarray, np.ndarray | None] | None:
-    """(part, x [n, H, W], y [n] or None); None if the part is missing, which is an error with `whole`."""
+def _read_part(folder: Path, part: str, whole: bool) -> tuple[np.ndarray, np.ndarray | None] | None:
+    """x [n, H, W], and y [n] or None; None if the part is missing, which is an error with `whole`."""
     images, labels = _file(folder, part, "images"), _file(folder, part, "labels")
     if whole and (images is None or labels is None):
         kind = "images-idx3" if images is None else "labels-idx1"
@@ -114,19 +114,7 @@ def _read_part(folder: Path, part: str, whole: bool) -> tuple[str, np.ndarray, n
         raise DataError(f"{labels} holds {y.size:,} labels for {len(x):,} images. Fetch both files again.")
     if y is not None and y.max(initial=0) > 9:
         raise DataError(f"{labels} holds the label {y.max()}: MNIST's classes are 0 to 9. Fetch it again.")
-    return part, x, y
-
-
-def _pool(
-    parts: list[tuple[str, np.ndarray, np.ndarray | None]], folder: Path
-) -> tuple[np.ndarray, list[str], np.ndarray | None]:
-    if len({x.shape[1:] for _, x, _ in parts}) > 1:
-        raise DataError(f"{folder} has train and test images of different sizes. Put them in two folders.")
-    x = np.concatenate([x for _, x, _ in parts])[:, None]  # [n, 1, H, W]
-    names = [f"{part}-{i:05d}" for part, rows, _ in parts for i in range(len(rows))]
-    labels = [y for _, _, y in parts if y is not None]
-    y = np.concatenate(labels).astype(np.int64) if len(labels) == len(parts) else None
-    return x, names, y
+    return x, y
 
 
 def _file(folder: Path, part: str, kind: str) -> Path | None:

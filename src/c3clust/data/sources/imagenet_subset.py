@@ -6,13 +6,10 @@ from pathlib import Path
 import numpy as np
 
 from c3clust.data.io.pictures import EncodedFiles, to_samples
-from c3clust.data.io.spans import Span
 from c3clust.data.samples import Samples
 from c3clust.data.source import Claim, Options, PublicDataset, note_count
 from c3clust.data.sources.folder import list_files
 from c3clust.errors import DataError
-
-__all__ = ["DATASETS", "SYNSETS", "claims", "read"]
 
 ADDRESS = "https://www.image-net.org/download.php"
 LAYOUT = "ImageNet's training folder, unpacked: imagenet/train/nXXXXXXXX/*.JPEG (free of charge after registration)"
@@ -62,18 +59,11 @@ def read(path: Path, options: Options, name: str | None = None) -> Samples:
     name = name or "imagenet-10"
     missing = [synset for synset in SYNSETS[name] if not (path / synset).is_dir()]
     if missing:
-        raise DataError(
-            f"{path} lacks {len(missing)} of {TITLES[name]}'s synsets: {' '.join(missing)}. Expected: {LAYOUT}."
-        )
-    names: list[str] = []
-    spans: list[Span] = []
-    labels: list[int] = []
-    for label, synset in enumerate(SYNSETS[name]):
-        found, places = list_files(path / synset)
-        names += [f"{synset}/{file}" for file in found]
-        spans += places
-        labels += [label] * len(found)
-    notes = note_count(str(path), TITLES[name], len(names), OFFICIAL[name])
-    files = EncodedFiles(spans, names, str(path), np.array(labels, dtype=np.int64), SYNSETS[name])
+        lacks = f"{len(missing)} of {TITLES[name]}'s synsets: {' '.join(missing)}"
+        raise DataError(f"{path} lacks {lacks}. Expected: {LAYOUT}.")
+    found = [(f"{synset}/{file}", span) for synset in SYNSETS[name] for file, span in list_files(path / synset)]
+    y = np.array([SYNSETS[name].index(file.split("/")[0]) for file, _ in found], dtype=np.int64)
+    files = EncodedFiles.of(found, str(path), y=y, classes=SYNSETS[name])
+    notes = note_count(str(path), TITLES[name], len(y), OFFICIAL[name])
     size, channels = options.image_size or SIDE, options.channels or 3
     return replace(to_samples(files, replace(options, image_size=size, channels=channels)), notes=notes)

@@ -1,10 +1,7 @@
 """A CSV or Parquet table of images: a column of paths, or (Parquet) of encoded bytes, and optionally a label column.
 
-    path column     path, file, file_name, filename, image_path, filepath or image
-    bytes column    image or bytes: binary values, or Hugging Face's {bytes, path}
-    label column    label, labels, class, target or y
-
-Column names are compared without regard to case. Paths are relative to the folder of the table, or absolute.
+The columns are found by their names (PATHS, BYTES, LABELS), without regard to case. Paths are absolute, or relative to
+the folder of the table. Cells of bytes are binary values, or Hugging Face's {bytes, path}.
 """
 
 import csv
@@ -15,14 +12,12 @@ from typing import Any
 import numpy as np
 
 from c3clust.data.io.cells import LABELS, csv_errors, find_column, open_parquet
-from c3clust.data.io.pictures import EncodedFiles, to_samples, unique
+from c3clust.data.io.pictures import EncodedFiles, to_samples
 from c3clust.data.io.spans import Span, Spool
 from c3clust.data.samples import Samples
 from c3clust.data.source import Options
 from c3clust.data.sources.arrays import label_codes
 from c3clust.errors import DataError
-
-__all__ = ["BYTES", "PATHS", "checked_labels", "read", "read_batches"]
 
 PATHS = ("path", "file", "file_name", "filename", "image_path", "filepath", "image")
 BYTES = ("image", "img", "bytes", "image_bytes", "image.bytes")
@@ -45,8 +40,7 @@ def read_batches(batches: Iterator[Any], path: Path, options: Options, classes: 
     spool = Spool()
     folder = path if path.is_dir() else path.parent
     origin = [file for file in sorted(path.rglob("*")) if file.is_file()] if path.is_dir() else [path]
-    spans: list[Span] = []
-    names: list[str] = []
+    found: list[tuple[str, Span]] = []
     labels: list[Any] = []
     for batch in batches:
         columns = batch.schema.names
@@ -55,24 +49,15 @@ def read_batches(batches: Iterator[Any], path: Path, options: Options, classes: 
             raise DataError(_no_column(path, columns, BYTES[0]))
         for value in batch.column(image).to_pylist():
             span, file = _cell(value, folder, spool)
-            names.append(str(file or len(spans)))
-            spans.append(span)
+            found.append((str(file or len(found)), span))
         labels += batch.column(label).to_pylist() if label else []
     spool.close()
-    y: np.ndarray | None
-    known: list[str] | None
-    y, known = checked_labels(labels, len(spans), path) if labels else (None, None)
+    y, known = checked_labels(labels, len(found), path)
     if classes is not None and y is not None and known is not None:
-        y, known = _named_labels(y, known, classes)
-    return to_samples(EncodedFiles(spans, unique(names), str(path), y, known, spool, origin), options)
-
-
-def _named_labels(
-    y: np.ndarray, known: Sequence[str], classes: Sequence[str]
-) -> tuple[np.ndarray | None, list[str] | None]:
-    """Integer labels into `classes`; (None, None) if any is out of range, which marks unlabelled datasets."""
-    y = np.array([int(value) for value in known], dtype=np.int64)[y]
-    return (y, list(classes)) if y.min() >= 0 and y.max() < len(classes) else (None, None)
+        y = np.array([int(value) for value in known], dtype=np.int64)[y]
+        # a label out of range marks an unlabelled dataset
+        y, known = (y, list(classes)) if y.min() >= 0 and y.max() < len(classes) else (None, None)
+    return to_samples(EncodedFiles.of(found, str(path), y=y, classes=known, spool=spool, origin=origin), options)
 
 
 def _read_csv(path: Path, options: Options) -> Samples:
@@ -83,9 +68,9 @@ def _read_csv(path: Path, options: Options) -> Samples:
         if image is None:
             raise DataError(_no_column(path, columns, PATHS[0]))
         cells = [(row[image] or "", row[label] if label else None) for row in rows]
-    spans = [_file_span(path.parent, cell) if cell else EMPTY for cell, _ in cells]
-    y, classes = checked_labels([value for _, value in cells], len(cells), path) if label and cells else (None, None)
-    return to_samples(EncodedFiles(spans, unique([cell for cell, _ in cells]), str(path), y, classes), options)
+    found = [(cell, _file_span(path.parent, cell) if cell else EMPTY) for cell, _ in cells]
+    y, classes = checked_labels([value for _, value in cells if label], len(cells), path)
+    return to_samples(EncodedFiles.of(found, str(path), y=y, classes=classes), options)
 
 
 def _cell(value: Any, folder: Path, spool: Spool) -> tuple[Span, str | None]:
@@ -106,8 +91,10 @@ def _file_span(folder: Path, cell: str) -> Span:
         return Span(str(file), 0, refused=getattr(error, "strerror", None) or str(error))
 
 
-def checked_labels(values: Sequence[Any], n: int, path: Path) -> tuple[np.ndarray, list[str]]:
+def checked_labels(values: Sequence[Any], n: int, path: Path) -> tuple[np.ndarray | None, list[str] | None]:
     """`label_codes` of a label column, or DataError if a cell is empty or of another type than the others."""
+    if not values:
+        return None, None
     empty = next((row for row, value in enumerate(values) if value is None or value == ""), None)
     if empty is not None:
         raise DataError(f"{path} has no label in row {empty + 1} (of {n:,}). Fill it in, or leave the column out.")

@@ -26,26 +26,21 @@ from c3clust.data.sources import manifest
 from c3clust.data.sources.texts import from_texts
 from c3clust.errors import DataError, InputError, suggest
 
-__all__ = ["claims", "from_frame", "has_gaps_or_words", "is_frame", "read"]
-
 NAMES = ("id", "name", "key", "index")
 WORDS = 3.0  # mean number of words per cell from which a column contains texts
 
 
 def claims(path: Path) -> Claim:
-    """.csv, .tsv and .parquet files."""
     return Claim.KIND if path.is_file() and path.suffix.lower() in (".csv", ".tsv", ".parquet") else Claim.NO
 
 
 def read(path: Path, options: Options, name: str | None = None) -> Dataset:
-    """The images, texts or rows of the table."""
     if options.kind == "image" or (options.kind is None and not options.columns and _lists_images(path)):
         return manifest.read(path, options)
     return from_cells(cells.read_cells(path), str(path), options, first=1)
 
 
 def is_frame(value: Any) -> bool:
-    """Whether a value is a data frame."""
     return hasattr(value, "columns") and hasattr(value, "dtypes") and hasattr(value, "shape")
 
 
@@ -64,20 +59,23 @@ def from_cells(found: Cells, place: str, options: Options, *, first: int = 0) ->
     n = len(next(iter(found.values()), []))
     if not n:
         raise DataError(f"{place} holds no rows. Give a first line with the names of the columns, then the rows.")
-    chosen = _chosen(found, place, options)
+    for name in options.columns:
+        if name not in found:
+            absent = [name for name in options.columns if name not in found]
+            what = f"no column {name!r}" if len(absent) == 1 else f"none of the columns {', '.join(absent)}"
+            raise InputError(f"{place} has {what}. {suggest(name, found)}")
     named = find_column(list(found), NAMES)
-    names = _row_names(found[named]) if named and named not in (options.columns or ()) else None
-    left = {named} if names is not None else set()
+    names = _row_names(found[named]) if named and named not in options.columns else None
     y, classes, label = _true_labels(found, place, options)
-    rest = [column for column in chosen if column not in left | {label}]
+    rest = [name for name in options.columns or found if name != label and (name != named or names is None)]
     column = _text_column(found, rest, place, options)
     if column is not None:
         texts = [None if cells.is_missing(cell) else str(cell) for cell in found[column]]
         return from_texts(texts, place, names, y, classes, first=first)
     columns, x, notes = _typed({name: found[name] for name in rest}, place)
-    names = names or [str(i + first) for i in range(n)]
     if label:
         notes.append(f"Column {label!r} is taken for true labels: it is used for scores only.")
+    names = names or [str(i + first) for i in range(n)]
     return Table(x, names, y, classes, place=place, notes=notes, columns=columns)
 
 
@@ -91,31 +89,19 @@ def _lists_images(path: Path) -> bool:
         return True
     if column is None:
         return False
+    first = next((cell for cell in found[column] if not cells.is_missing(cell)), "")
     raise InputError(
-        f"{path} has a column {column!r}, as a list of images has, but {_first(found[column])!r} is no image file: "
+        f"{path} has a column {column!r}, as a list of images has, but {first!r} is no image file: "
         "say --kind image, or --kind table for rows of numbers and categories."
     )
 
 
 def _mostly_images(column: list[Any]) -> bool:
-    return 2 * sum(map(_is_image, column)) >= max(sum(not cells.is_missing(cell) for cell in column), 1)
+    def is_image(cell: Any) -> bool:
+        encoded = isinstance(cell, bytes) or (isinstance(cell, dict) and "bytes" in cell)
+        return encoded or (isinstance(cell, str) and is_image_name(cell))
 
-
-def _is_image(cell: Any) -> bool:
-    if isinstance(cell, bytes) or (isinstance(cell, dict) and "bytes" in cell):
-        return True
-    return isinstance(cell, str) and is_image_name(cell)
-
-
-def _chosen(found: Cells, place: str, options: Options) -> list[str]:
-    """The chosen columns, by default all."""
-    if not options.columns:
-        return list(found)
-    absent = [name for name in options.columns if name not in found]
-    if absent:
-        what = f"no column {absent[0]!r}" if len(absent) == 1 else f"none of the columns {', '.join(absent)}"
-        raise InputError(f"{place} has {what}. {suggest(absent[0], found)}")
-    return list(options.columns)
+    return 2 * sum(map(is_image, column)) >= max(sum(not cells.is_missing(cell) for cell in column), 1)
 
 
 def _row_names(column: list[Any]) -> list[str] | None:
@@ -125,11 +111,8 @@ def _row_names(column: list[Any]) -> list[str] | None:
 
 
 def _true_labels(found: Cells, place: str, options: Options) -> tuple[np.ndarray | None, list[str] | None, str | None]:
-    """True labels, their classes, and the name of their column."""
     label = find_column(list(found), LABELS)
-    if label is None or label in (options.columns or ()):
-        return None, None, None
-    values = words(found[label])
+    values = words(found[label]) if label and label not in options.columns else None
     if values is None or len(set(values) - {None}) > max(2, len(values) // 2):
         return None, None, None
     y, classes = manifest.checked_labels(values, len(values), Path(place))
@@ -181,16 +164,12 @@ def _typed(found: Cells, place: str) -> tuple[list[Column], np.ndarray, list[str
             continue
         if x is not None and np.isinf(x).any():
             raise InputError(f"{place} has an infinite number in column {name!r}. Remove it, or leave the cell empty.")
-        levels = None if given is None else sorted({word for word in given if word is not None})
+        levels = None if given is None else tuple(sorted({word for word in given if word is not None}))
         if levels is not None and given is not None:
             code = {level: i for i, level in enumerate(levels)}
             x = np.array([np.nan if word is None else code[word] for word in given])
-        columns.append(Column(name, None if levels is None else tuple(levels)))
+        columns.append(Column(name, levels))
         values.append(x)
     if not columns:
         raise DataError(f"{place} holds no column of numbers or categories. Give at least one.")
     return columns, np.stack(values, axis=1), notes  # type: ignore[arg-type]
-
-
-def _first(column: list[Any]) -> Any:
-    return next((cell for cell in column if not cells.is_missing(cell)), "")

@@ -13,16 +13,12 @@ from c3clust.data.samples import Texts
 from c3clust.data.source import Claim, Options
 from c3clust.errors import DataError, InputError
 
-__all__ = ["are_texts", "claims", "from_texts", "read"]
-
 
 def claims(path: Path) -> Claim:
-    """.txt files."""
     return Claim.KIND if path.is_file() and path.suffix.lower() == ".txt" else Claim.NO
 
 
 def read(path: Path, options: Options, name: str | None = None) -> Texts:
-    """The lines of the file."""
     if options.kind in ("image", "table"):
         raise InputError(f"{path} is a file of texts, one per line: it cannot be read as {options.kind}.")
     try:
@@ -30,11 +26,9 @@ def read(path: Path, options: Options, name: str | None = None) -> Texts:
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(b"\n") + 1
-        raise DataError(
-            f"{path} is not in UTF-8 (line {line} has the byte 0x{error.object[error.start]:02x}). Convert it, for "
-            "example with: iconv -f LATIN1 -t UTF-8."
-        ) from None
+        line, byte = error.object[: error.start].count(b"\n") + 1, f"0x{error.object[error.start]:02x}"
+        way = "Convert it, for example with: iconv -f LATIN1 -t UTF-8."
+        raise DataError(f"{path} is not in UTF-8 (line {line} has the byte {byte}). {way}") from None
     if "\0" in text:
         raise DataError(f"{path} holds bytes of value zero and so is no text. Give one text per line, in UTF-8.")
     lines = text.split("\n")
@@ -64,15 +58,9 @@ def from_texts(
     x = np.empty(len(kept), dtype=object)
     x[:] = [texts[i].strip() for i in kept]
     empty = len(texts) - len(kept)
-    left = "1 empty text was" if empty == 1 else f"{empty:,} empty texts were"
-    return Texts(
-        x=x,
-        names=[str(i + first) if names is None else names[i] for i in kept],
-        y=None if y is None else y[kept],
-        classes=classes,
-        place=place,
-        notes=(f"{left} left out.",) if empty else (),
-    )
+    notes = [f"{'1 empty text was' if empty == 1 else f'{empty:,} empty texts were'} left out."] if empty else ()
+    kept_names = [str(i + first) if names is None else names[i] for i in kept]
+    return Texts(x, kept_names, None if y is None else y[kept], classes, place=place, notes=notes)
 
 
 def are_texts(value: Any) -> bool:
