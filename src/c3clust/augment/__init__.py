@@ -17,7 +17,6 @@ from c3clust.augment.rows import Rows
 from c3clust.augment.words import Words
 
 __all__ = [
-    "Digit", "Handwriting", "Identity", "Photo", "Policy", "Rows", "Vector", "Words", "names", "policy", "prepare", "spec",
-    "view",
-    "views",
+    "Digit", "Handwriting", "Identity", "Photo", "Policy", "Rows", "Vector", "Words", "names", "policy", "prepare",
+    "spec", "view", "views",
 ]  # fmt: skip

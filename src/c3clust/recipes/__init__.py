@@ -14,6 +14,7 @@ from c3clust.errors import InputError, suggest
 __all__ = ["AS_PUBLISHED", "load", "names"]
 
 AS_PUBLISHED: dict[str, Any] = {
+    "guidance": "views",
     # Stage 1: CC, with a cluster head that starts at random and a constant learning rate.
     "cc_warmup": 0,
     "cc_schedule": "constant",
