@@ -2,7 +2,8 @@
 
 `AS_PUBLISHED` is C3 as Sadeghi et al. (BMVC 2023, sections 3 and 4) describe it. The recipes of the paper's datasets
 contain it, apart from what the paper itself changes (zeta of Tiny-ImageNet) and from the guard, which they leave on:
-it only acts on a run that collapses. Recipes for a CPU have budgets of their own, and the package's defaults otherwise.
+it only acts on a run that collapses. Recipes for a CPU have budgets of their own, guidance by views, which the studies
+of docs/REPRODUCTION.md are about, and the package's defaults otherwise.
 """
 
 import tomllib
