@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
-from sklearn.datasets import load_digits, load_wine, make_blobs
+from sklearn.datasets import load_wine, make_blobs
 
 from c3clust import C3, acc, load
 from c3clust.errors import InputError
@@ -99,11 +99,6 @@ def test_the_paper_is_one_setting_away(params):
 def test_bad_values_are_named(params, message):
     with pytest.raises(InputError, match=message):
         C3(3, **params).fit(np.zeros((9, 4)))
-
-
-def test_neighbours_of_images_from_scratch_are_refused():
-    with pytest.raises(InputError, match="needs feature vectors"):
-        C3(10, guidance="neighbours").fit(load_digits().images[:50] / 16)
 
 
 @pytest.mark.parametrize(("n", "K"), [(2, 1), (3, 3), (5, 2), (12, 5), (20, 1)])
