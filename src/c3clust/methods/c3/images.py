@@ -1,6 +1,6 @@
 """Guidance by neighbours for images that are learned from scratch: clusters of the learned features guide them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -17,6 +17,8 @@ from c3clust.networks import ClusterNet
 from c3clust.training import Batch, TrainingContext
 
 __all__ = ["GuidedObjective", "assign_neighbours", "calibration", "guidance_loss"]
+
+UNEVEN = 1.0  # a prior below this lets rare classes share a cluster, on which all members may agree: doubtful
 
 
 def guidance_loss(logits_a: Tensor, logits_b: Tensor, labels: Tensor, weight: Tensor) -> Tensor:
@@ -64,6 +66,8 @@ def assign_neighbours(network: ClusterNet, context: TrainingContext) -> tuple[Te
     near = nearest(rows, min(NEIGHBOURS, len(rows) - 1))
     index = np.arange(len(chosen))
     comparison = compare(reading.labels, simple, near, index, reading.members[None], network.n_clusters)
+    if reading.prior < UNEVEN:
+        comparison = replace(comparison, doubtful=True)
     agreement = {f"{prior:g}": value for prior, value in reading.agreement.items()}
     return labels, confidence, Quality(estimate, interval, reading.prior, agreement, comparison)
 
