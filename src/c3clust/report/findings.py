@@ -72,7 +72,7 @@ def doubtful(facts: Facts) -> Iterator[Finding]:
             "K-means on the same features gives other clusters, which are as well supported: the two agree on "
             f"{quality.same:.0%} of the {facts.noun}s."
         )
-        advice = "Look at both and keep the better one, or try another number of clusters: "
+        advice = "Try another number of clusters, or look at both and keep the better one: "
         yield Finding("warn", "doubtful", text, advice + kmeans_command(facts.record, facts.run))
 
 
@@ -101,10 +101,9 @@ def empty(facts: Facts) -> Iterator[Finding]:
     empties = [cluster for cluster, size in facts.sizes.items() if size == 0]
     few = facts.distinct is not None and facts.distinct < facts.record.n_clusters
     if empties and facts.filled > 1 and not few:
-        found = facts.record.n_clusters - len(empties)
-        verb = "holds" if len(empties) == 1 else "hold"
-        asked = f"{facts.record.n_clusters} clusters were asked for and {found} were found"
-        text = f"{asked}: {_small(facts.listing(empties))} {verb} no {facts.noun}."
+        asked, verb = facts.record.n_clusters, "holds" if len(empties) == 1 else "hold"
+        found = asked - len(empties)
+        text = f"{facts.listing(empties)} {verb} no {facts.noun}: {found} clusters were found, not {asked}."
         advice = f"That may be right: fit again with -k {found} for clusters of which none is empty."
         yield Finding("warn", "empty", text, advice)
 
@@ -248,8 +247,3 @@ def _how_to_improve(facts: Facts) -> str:
 
 def _other_encoder(facts: Facts) -> str:
     return " or another encoder (--encoder)" if facts.record.encoder and facts.noun in ("image", "text") else ""
-
-
-def _small(text: str) -> str:
-    """A listing inside a sentence; names that the user gave are left as they are."""
-    return text[:1].lower() + text[1:] if text.startswith("Cluster") else text

@@ -75,7 +75,8 @@ def training_rows(record: RunRecord) -> list[list[str]]:
     for stage in record.stages:
         name, zeta = stage.get("name", "?"), stage.get("zeta")
         if isinstance(seconds := stage.get("seconds"), (int, float)):
-            epochs = f"{stage['epochs']} epochs, " if stage.get("epochs") else ""
+            n = stage.get("epochs")
+            epochs = f"{n} epoch{'' if n == 1 else 's'}, " if n else ""
             rows.append([f"stage {name}", f"{epochs}{seconds:.1f} s"])
         if isinstance(zeta, dict) and isinstance(zeta.get("chosen"), (int, float)):
             rows.append([f"stage {name}: zeta", f"{zeta['chosen']:.3g}"])

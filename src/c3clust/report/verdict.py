@@ -64,7 +64,8 @@ def _clusters(facts: Facts) -> str:
     asked, now = facts.record.n_clusters, facts.filled
     if facts.merged:
         return f"{asked} clusters were asked for; {now} are left after merging."
-    return f"{asked} clusters were asked for and {'all' if now == asked else now} were found."
+    found = "all were" if now == asked else "1 was" if now == 1 else f"{now} were"
+    return f"{asked} clusters were asked for and {found} found."
 
 
 def _what_was_checked(facts: Facts) -> str:

@@ -11,13 +11,14 @@ function section(id, title, lede, controls, ...body) {
 /* The verdict first, in plain words; then what was found, the figures, and the sizes of the clusters. */
 function summary() {
   const stages = run.stages.map((stage) => stage.epochs ? `${stage.name} ${plural(stage.epochs, "epoch")}` : stage.name).join(", then ");
-  const lede = [run.place ? `From ${run.place}. ` : "", `Method ${run.method}`, stages ? `: ${stages}` : "", `, on ${run.device}`,
+  const lede = [run.place ? `From ${run.place}. ` : "", `Method ${run.method}`, stages ? `: ${stages}` : "", `, on ${run.device}, ${time(run.seconds)}`,
     run.created ? `, ${run.created.slice(0, 16).replace("T", " ")}` : "", "."].join("");
+  const stats = figures();
   nav.append(h("a", { href: "#summary" }, "Summary"));
   main.append(h("section", { id: "summary", "aria-labelledby": "summary-title" },
     h("h1", { id: "summary-title" }, run.title), verdict(),
     run.findings.length ? h("ul", { class: "findings", "aria-label": "Findings" }, run.findings.map(finding)) : null,
-    h("dl", { class: "stats" }, figures().map(([name, value, under]) => h("div", {}, h("dt", {}, name), h("dd", {}, value), under ? h("dd", { class: "before" }, under) : null))),
+    stats.length ? h("dl", { class: "stats" }, stats.map(([name, value, under]) => h("div", {}, h("dt", {}, name), h("dd", {}, value), under ? h("dd", { class: "before" }, under) : null))) : null,
     bars(), h("p", { class: "small origin" }, lede),
     run.edits ? h("p", { class: "small" }, `Shown with ${plural(run.edits, "change")} to names and clusters made after training.`) : null));
 }
@@ -41,7 +42,6 @@ function figures() {
   for (const [key, name] of [["acc", "Accuracy by true labels"], ["nmi", "NMI"], ["ari", "ARI"]])
     if (run.scores && typeof run.scores[key] === "number") stats.push([name, score(key, run.scores[key]), earlier(key)]);
   if (run.confidence !== null && !run.estimate) stats.push(["Mean confidence", percent(run.confidence), "not calibrated"]);
-  stats.push(["Time", time(run.seconds)]);
   return stats;
 }
 function bars() {
