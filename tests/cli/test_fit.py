@@ -43,8 +43,49 @@ def test_a_run_folder_is_whole(run):
 
 def test_json_is_all_that_is_printed(c3clust, photos, tmp_path):
     done = c3clust("fit", photos, "-k", 2, "-o", tmp_path / "r", "--method", "kmeans", "--json")
-    assert json.loads(done.stdout)["run"] == str(tmp_path / "r")
+    result = json.loads(done.stdout)
+    assert result["run"] == str(tmp_path / "r")
+    assert [result[name] for name in ("estimated_accuracy", "interval", "doubtful")] == [None, None, None]
     assert done.stderr == ""
+
+
+@pytest.fixture(scope="module")
+def vectors(tmp_path_factory):
+    """120 vectors in three groups that are apart."""
+    rng = np.random.default_rng(0)
+    path = tmp_path_factory.mktemp("vectors") / "x.npy"
+    np.save(path, (rng.normal(size=(3, 20))[np.arange(120) % 3] * 4 + rng.normal(size=(120, 20))).astype(np.float32))
+    return path
+
+
+def test_the_estimate_is_printed(c3clust, vectors, tmp_path):
+    done = c3clust("fit", vectors, "-k", 3, "-o", tmp_path / "r")
+    printed = " ".join(done.stdout.split())
+    assert "120 samples in 3 clusters" in printed
+    assert "About 100 in 100 samples are probably in the right cluster (93 to 100; estimated without labels)" in printed
+    assert "Nothing looks wrong." in printed
+    done = c3clust("fit", vectors, "-k", 3, "-o", tmp_path / "json", "--json")
+    result = json.loads(done.stdout)
+    assert result["estimated_accuracy"] == 1.0
+    assert result["interval"] == pytest.approx([0.93, 1.0])
+    assert result["doubtful"] is False
+    assert (result["clusters_found"], result["findings"]) == (3, [])
+
+
+def test_the_worst_finding_is_printed(c3clust, tmp_path):
+    np.save(tmp_path / "x.npy", np.ones((60, 20), np.float32))
+    done = c3clust("fit", tmp_path / "x.npy", "-k", 3, "-o", tmp_path / "r")
+    printed = " ".join(done.stdout.split())
+    assert "60 samples in 1 cluster (3 were asked for)" in printed
+    assert "Problem: All 60 samples are the same to the method" in printed
+    assert "About" not in printed
+
+
+def test_nothing_is_claimed_without_an_estimate(c3clust, photos, tmp_path):
+    done = c3clust("fit", photos, "-k", 2, "-o", tmp_path / "r", "--method", "kmeans")
+    printed = " ".join(done.stdout.split())
+    assert "How many images are in the right cluster is not known: the method kmeans" in printed
+    assert "Nothing looks wrong" not in printed
 
 
 def test_settings_reach_the_estimator(c3clust, photos, tmp_path):

@@ -12,7 +12,7 @@ from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 
 from c3clust.records.record import RunRecord
-from c3clust.report import View, build, write
+from c3clust.report import Facts, View, build, findings, write
 
 CHROMIUM = "/usr/bin/chromium"
 FLAGS = "--no-sandbox --disable-gpu --disable-background-networking --disable-component-update --disable-sync"
@@ -30,6 +30,23 @@ def make_stages(n_clusters: int, n: int) -> list[dict]:
         {"name": "cc", "epochs": 12, "seconds": 61.0, "curves": cc, "scores": {"acc": 0.7}},
         {"name": "c3", "epochs": 12, "seconds": 9.5, "curves": c3},
     ]
+
+
+def make_quality(estimate: float = 0.9, prior: float = 1.0, **comparison) -> dict:
+    """`quality` of a record, as C3 on features gives it."""
+    found = {
+        "agreement": 0.83, "kept": [0.85, 0.8], "supported": [0.9, 0.85], "simple_is_as_good": False, "doubtful": False
+    }  # fmt: skip
+    return {
+        "estimated_accuracy": estimate,
+        "interval": [max(estimate - 0.09, 0.0), min(estimate + 0.09, 1.0)],
+        "prior": prior,
+        "agreement": {"1": 0.8, "0.5": 0.85, "0.25": 0.9},
+        "comparison": found | comparison,
+    }
+
+
+HEADS = [{"name": "heads", "epochs": 0, "seconds": 1.8, "curves": {}}]
 
 
 def make_record(n_clusters: int = 10, n: int = 600, **changes) -> RunRecord:
@@ -114,6 +131,32 @@ def new_run():
 @pytest.fixture(scope="session")
 def new_record():
     return make_record
+
+
+@pytest.fixture(scope="session")
+def new_quality():
+    return make_quality
+
+
+@pytest.fixture
+def kinds(new_record):
+    """The findings by kind, for sizes and changes of the record."""
+
+    def found(sizes=None, confidence=0.9, alike=(), distinct=None, noun="image", **changes):
+        sizes = dict(enumerate(sizes or [60] * 10))
+        record = new_record(len(sizes), sum(sizes.values()), **changes)
+        facts = Facts(record, sizes, confidence, alike=alike, run="runs/a", noun=noun, distinct=distinct)
+        return {finding.kind: finding for finding in findings(facts)}
+
+    return found
+
+
+@pytest.fixture(scope="session")
+def guided(tmp_path_factory, digits) -> Run:
+    """A run of C3 on features, whose quality is known; not to be changed."""
+    x, y = digits
+    quality, path = make_quality(0.86), tmp_path_factory.mktemp("guided") / "run"
+    return make_run(path, x, y, quality=quality, stages=HEADS, scores=None)
 
 
 @pytest.fixture(scope="session")

@@ -41,8 +41,67 @@ def test_the_summary_says_what_was_found(visit, made):
     assert page.locator("h1").inner_text() == "600 images in 10 clusters"
     assert "80.0%\n70.0% after cc" in page.locator(".stats").inner_text()
     assert page.locator(".bars a").count() == 10
-    assert page.locator(".findings li").count() >= 1
+    assert "the method c3 on images without an encoder gives" in page.locator(".headline").inner_text()
+    assert "not calibrated" in page.locator(".stats").inner_text()
+    assert "All well" not in page.locator("#summary").inner_text()
     assert page.title() == "600 images in 10 clusters"
+
+
+LOOKS = [(1280, "light"), (1280, "dark"), (375, "light"), (375, "dark")]
+
+
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+def test_the_top_says_how_many_are_probably_right(visit, guided, width, scheme):
+    page = visit(guided.url, width, 812, color_scheme=scheme)
+    headline = page.locator(".verdict .headline")
+    assert headline.inner_text() == (
+        "About 86 in 100 images are probably in the right cluster (77 to 95; estimated without labels)."
+    )
+    assert page.locator("#summary h1 + .verdict").count() == 1, "the verdict comes first"
+    assert page.locator(".verdict").get_attribute("data-level") == "good"
+    assert page.locator(".verdict .level").inner_text() == "All well"
+    assert (
+        "10 clusters were asked for and all were found. Nothing looks wrong." in page.locator(".verdict").inner_text()
+    )
+    scale, band, mark = (page.locator(f".estimate {part}").bounding_box() for part in (".scale", "i", "b"))
+    at = [(x - scale["x"]) / scale["width"] for x in (band["x"], mark["x"] + 2, band["x"] + band["width"])]
+    assert at == pytest.approx([0.77, 0.86, 0.95], abs=0.01)
+    assert headline.bounding_box()["y"] + headline.bounding_box()["height"] < 400, "seen without scrolling"
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert pixels(headline).std() > 20
+    assert not {"zeta", "positives", "Mean confidence"} & set(page.locator("#summary").inner_text().split())
+
+
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+def test_a_doubtful_result_says_so_first(visit, run, new_record, new_quality, made, width, scheme):
+    quality = new_quality(0.7, 0.25, doubtful=True)
+    record = new_record(quality=quality, stages=[], command="c3clust fit photos/ -k 10 -o runs/photos")
+    page = visit(write(run, record, made.view).as_uri(), width, 812, color_scheme=scheme)
+    assert page.locator(".verdict .level").inner_text() == "Look here"
+    assert "Look at the 2 points below" in page.locator(".verdict").inner_text()
+    kinds = page.eval_on_selector_all(".findings li", "nodes => nodes.map((node) => node.dataset.kind)")
+    assert kinds == ["inaccurate", "doubtful", "uneven"]
+    command = page.locator("[data-kind=doubtful] code").inner_text()
+    assert command.startswith("c3clust fit photos/ -k 10 --method kmeans -o ")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert "All well" not in page.locator("main").inner_text()
+
+
+def test_a_stage_without_curves_leaves_no_empty_charts(visit, guided):
+    page = visit(guided.url)
+    assert page.locator(".chart, #training").count() == 0
+    assert "Training" not in page.locator("#nav").inner_text()
+    assert "Method c3: heads, on cpu" in page.locator(".origin").inner_text()
+    how = page.locator("#made").inner_text()
+    for part in ("agreement of the heads, prior 0.25", "0.860, interval 0.770 to 0.950", "C3 0.850, k-means 0.800"):
+        assert part in how
+
+
+def test_notes_of_the_training_are_in_how_it_was_made(visit, run, new_record, made):
+    zeta = "zeta 0.85 was chosen: each view settled with 14 positives."
+    page = visit(write(run, new_record(notes=[zeta]), made.view).as_uri())
+    assert zeta in page.locator("#made").inner_text()
+    assert zeta not in page.locator("#summary").inner_text()
 
 
 def test_the_gallery_shows_the_right_pictures(visit, made):

@@ -118,3 +118,11 @@ def test_classes_without_names_and_samples_without_class():
     view = build(None, np.eye(4), [0, 0, 1, 1], None, list("abcd"), y=[0, -1, 2, 2])
     assert view.classes == ["0", "1", "2"]
     assert view.confusion.tolist() == [[1, 0, 0], [0, 0, 2]]
+
+
+def test_samples_that_differ_are_counted():
+    rng = np.random.default_rng(0)
+    three = rng.normal(size=(3, 40))[np.arange(60) % 3]
+    three *= 1 + 1e-7 * rng.normal(size=three.shape)  # batches round differently
+    for z, distinct in ((np.zeros((60, 2)), 1), (np.full((60, 4), 7.0), 1), (three, 3), (rng.normal(size=(60, 4)), 60)):
+        assert build(None, z, np.zeros(60, int), None, range(60), n_clusters=2, max_map=5).distinct == distinct

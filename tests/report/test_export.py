@@ -3,7 +3,7 @@ import os
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from PIL import Image
 
@@ -178,6 +178,7 @@ def test_no_assignments(run, tmp_path):
 
 
 @given(st.text())
+@example("\U00010000" * 29 + "abc \U00010000")  # cut after the space
 def test_a_safe_name_is_one_short_name(name):
     safe = safe_name(name)
     assert safe

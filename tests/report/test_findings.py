@@ -1,43 +1,30 @@
 import pytest
 
-from c3clust.report.findings import Facts, balanced, findings
+from c3clust.report import Facts, findings
+from c3clust.report.findings import kmeans_command
 
 
-@pytest.fixture
-def kinds(new_record):
-    """The kinds of findings for sizes and changes of the record."""
-
-    def told(sizes=None, confidence=0.9, alike=(), **changes):
-        sizes = dict(enumerate(sizes or [60] * 10))
-        record = new_record(len(sizes), sum(sizes.values()), **changes)
-        return {f.kind: f for f in findings(Facts(record, sizes, confidence, alike=alike, run="runs/a"))}
-
-    return told
-
-
-def stages(curve, **curves):
-    return [{"name": "c3", "epochs": 3, "seconds": 1.0, "curves": {"positives_per_view": curve, **curves}}]
-
-
-def test_a_healthy_run_is_told_so(kinds):
-    found = kinds()
-    assert list(found) == ["fine"]
-    assert "60 to 60 images each, 90% confidence" in found["fine"].text
+def test_a_healthy_run_has_no_findings(kinds, new_quality):
+    assert kinds() == {}
+    assert kinds(quality=new_quality()) == {}
 
 
 def test_empty_clusters(kinds):
     found = kinds([200, 0, 200, 0, 200])["empty"]
-    assert found.text == "Clusters 1 and 3 hold no image."
-    assert "-k 3" in found.advice
+    assert found.text == "Clusters 1 and 3 hold no image: 3 clusters were found, not 5."
+    assert found.advice == "That may be right: fit again with -k 3 for clusters of which none is empty."
 
 
 def test_one_empty_cluster_among_named_ones(new_record):
     facts = Facts(new_record(3, 300), {0: 150, 1: 150, 2: 0}, names={0: "cats", 1: "dogs", 2: "birds"})
-    assert [f.text for f in findings(facts) if f.kind == "empty"] == ["birds holds no image."]
+    assert [f.text for f in findings(facts) if f.kind == "empty"] == [
+        "birds holds no image: 2 clusters were found, not 3."
+    ]
 
 
 def test_many_empty_clusters_are_not_all_listed(kinds):
-    assert kinds([50] * 10 + [0] * 10)["empty"].text == "Clusters 10, 11, 12, 13, 14, 15 and 4 more hold no image."
+    text = kinds([50] * 10 + [0] * 10)["empty"].text
+    assert text.startswith("Clusters 10, 11, 12, 13, 14, 15 and 4 more hold no image: 10 clusters were found")
 
 
 def test_tiny_cluster(kinds):
@@ -52,34 +39,7 @@ def test_giant_cluster(kinds):
 def test_all_in_one_cluster_is_a_collapse_and_nothing_else_about_sizes(kinds):
     found = kinds([600, 0, 0])
     assert found["collapse"].level == "bad"
-    assert not {"empty", "giant", "fine"} & set(found)
-
-
-def test_too_many_positives_are_a_collapse(kinds):
-    found = kinds(stages=stages([12.0, 60.0, 110.0]))["collapse"]
-    assert "110 of 128 views" in found.text
-    assert "about 13" in found.text
-    assert "zeta" in found.advice
-    assert "collapse" not in kinds(stages=stages([5.0, 14.0]))
-
-
-def test_positives_of_two_clusters_can_collapse_too(kinds):
-    assert "collapse" in kinds([300, 300], stages=stages([120.0]))
-    assert "collapse" not in kinds([300, 300], stages=stages([70.0]))
-
-
-def test_hardly_any_positives(kinds):
-    assert "zeta" in kinds(stages=stages([2.0, 2.1]))["idle"].advice
-
-
-def test_no_alarm_where_clusters_outnumber_the_batch(kinds):
-    assert not {"idle", "collapse"} & set(kinds([30] * 200, stages=stages([2.0, 3.0])))
-
-
-def test_positives_when_balanced(new_record):
-    record = new_record(10)
-    assert [balanced(record, stage) for stage in record.stages] == [25.6, 12.8]
-    assert balanced(new_record(params={}), record.stages[0]) is None
+    assert not {"empty", "giant"} & set(found)
 
 
 def test_low_confidence_is_measured_from_guessing(kinds):
@@ -87,6 +47,7 @@ def test_low_confidence_is_measured_from_guessing(kinds):
     assert "unsure" in kinds([300, 300], confidence=0.6)
     assert "unsure" not in kinds(confidence=0.6)
     assert "unsure" not in kinds(confidence=None)
+    assert "unsure" not in kinds(confidence=0.18, stages=[])  # k-means: its confidence has another scale
 
 
 def test_unreadable_files(kinds):
@@ -96,39 +57,6 @@ def test_unreadable_files(kinds):
     assert found.text.endswith("and 2 more.")
 
 
-def test_labels_that_still_change(kinds):
-    assert "8.0%" in kinds(stages=stages([12.0] * 2, labels_changed=[0.5, 0.08]))["restless"].text
-    assert "restless" not in kinds(stages=stages([12.0] * 2, labels_changed=[0.5, 0.001]))
-
-
-def test_labels_that_still_change_are_reported_once(new_record):
-    """The guard notes it too, in its stage and so among the notes of the record."""
-    note = "8.0% of the labels still changed in the last epoch of stage c3."
-    guarded = stages([12.0] * 2, labels_changed=[0.5, 0.08])
-    guarded[0]["guard"] = {"returned": 2, "decision": None, "limits": {}, "told": [note]}
-    record = new_record(stages=guarded, notes=["Read with one thread.", note])
-    texts = [f.text for f in findings(Facts(record, dict.fromkeys(range(10), 60)))]
-    assert [text for text in texts if "still changed" in text] == [
-        "8.0% of the labels still changed in the last epoch."
-    ]
-    assert "Read with one thread." in texts
-
-
-def test_a_guard_that_stopped_is_reported(new_record):
-    note = "The guard stopped stage c3 after epoch 2 (clusters die) and gave back the network of epoch 1."
-    guarded = stages([12.0] * 2, labels_changed=[0.5, 0.08])
-    guarded[0]["guard"] = {"returned": 1, "decision": {"why": "clusters die"}, "limits": {}, "told": [note]}
-    found = findings(Facts(new_record(stages=guarded, notes=[note]), dict.fromkeys(range(10), 60)))
-    assert [(f.level, f.text) for f in found] == [("warn", note)]
-
-
-def test_the_limit_of_positives_is_the_one_in_the_record(kinds):
-    guarded = stages([40.0])
-    guarded[0]["guard"] = {"returned": 1, "decision": None, "limits": {"most_positives": 45.0}, "told": []}
-    assert "collapse" in kinds(stages=stages([40.0]))  # 3 times 2N/M = 12.8
-    assert "collapse" not in kinds(stages=guarded)
-
-
 def test_few_images(kinds):
     assert "only 6 images for each cluster" in kinds([6] * 5)["sparse"].text
 
@@ -136,7 +64,7 @@ def test_few_images(kinds):
 def test_clusters_that_look_alike_come_with_the_command(kinds):
     found = kinds(alike=((2, 4, 0.97), (1, 2, 0.5)))
     assert found["alike"].advice.endswith("c3clust merge runs/a 2 4")
-    assert "fine" in found
+    assert found["alike"].level == "note"
 
 
 def test_a_space_without_gaps_is_told_once(kinds):
@@ -146,14 +74,90 @@ def test_a_space_without_gaps_is_told_once(kinds):
     assert "alike" not in found
 
 
-def test_notes_are_passed_on_and_the_worst_comes_first(kinds):
-    found = kinds([600, 0, 0], notes=["Read with one thread."])
-    assert next(iter(found)) == "collapse"
-    assert found["note"].text == "Read with one thread."
+def test_few_for_c3_on_features(kinds, new_quality):
+    found = kinds([3] * 5, quality=new_quality(0.9, 0.25, doubtful=True))
+    assert (
+        found["sparse"].text
+        == "There are only 3 images for each cluster asked for, so these are the clusters of k-means."
+    )
+    assert not {"doubtful", "uneven"} & set(found)  # which are about clusters that are not shown
+
+
+def test_identical_samples(kinds):
+    found = kinds([60, 0, 0], distinct=1)
+    assert found["identical"].level == "bad"
+    assert "All 60 images are the same" in found["identical"].text
+    assert "collapse" not in found
+
+
+def test_fewer_distinct_samples_than_clusters(kinds):
+    found = kinds([20, 20, 20, 0, 0], distinct=3)
+    assert found["identical"].text == "Only 3 of the 60 images differ, fewer than the 5 clusters asked for."
+    assert "-k 3" in found["identical"].advice
+    assert "empty" not in found
+    assert "identical" not in kinds([20, 20, 20], distinct=3)
+
+
+def test_a_low_estimate(kinds, new_quality):
+    found = kinds(quality=new_quality(0.75))["inaccurate"]
+    assert (found.level, found.text) == ("warn", "Up to 34 in 100 images may be in the wrong cluster.")
+    assert found.advice.endswith("c3clust export runs/a --to sorted --min-confidence 0.8")
+    assert "inaccurate" not in kinds(quality=new_quality(0.8))
+    worse = kinds(quality=new_quality(0.4))["inaccurate"]
+    assert worse.level == "bad"
+    assert worse.text == "More images are probably in a wrong cluster than in the right one."
+
+
+def test_only_images_are_exported(kinds, new_quality):
+    assert "assignments.csv" in kinds(quality=new_quality(0.6), noun="text")["inaccurate"].advice
+
+
+def test_kmeans_gives_another_result(kinds, new_quality):
+    found = kinds(quality=new_quality(doubtful=True))["doubtful"]
+    assert found.level == "warn"
+    assert "agree on 83% of the images" in found.text
+    assert found.advice.endswith("c3clust fit digits -k 10 --method kmeans -o runs/a-kmeans")
+
+
+def test_kmeans_is_as_good(kinds, new_quality):
+    found = kinds(quality=new_quality(0.9, 0.5, simple_is_as_good=True, doubtful=True))
+    assert list(found) == ["simple"]  # the doubt is settled, and the prior was not used
+    assert found["simple"].level == "note"
+    assert "these are the clusters of k-means" in found["simple"].text
+
+
+def test_uneven_sizes_that_were_chosen_or_asked_for(kinds, new_quality):
+    found = kinds([240, 80, 24], quality=new_quality(prior=0.25))["uneven"]
+    assert found.text == (
+        "Clusters of very different sizes were allowed, because the heads agreed more that way: "
+        "they hold 24 to 240 images."
+    )
+    assert "--set prior=even" in found.advice
+    asked = new_quality(prior=0.25) | {"agreement": {"0.25": 0.9}}
+    assert "as asked for by prior=0.25" in kinds([240, 80, 24], quality=asked)["uneven"].text
+    assert "uneven" not in kinds([240, 80, 24], quality=new_quality())
+
+
+def test_one_cluster_is_a_collapse_whatever_the_estimate(kinds, new_quality):
+    assert list(kinds([600, 0, 0], quality=new_quality(0.3, 0.25))) == ["collapse"]
 
 
 @pytest.mark.parametrize(
-    "stage", [{}, {"curves": None}, {"curves": {"labels_changed": "x", "positives_per_view": [None]}}]
+    ("command", "words"),
+    [
+        ("c3clust fit 'my photos/' -k 4 -o runs/a --set prior=even", "c3clust fit 'my photos/' -k 4"),
+        ("c3clust fit x.csv -k 4 --out=a --column text --no-guard --json", "c3clust fit x.csv -k 4 --column text"),
+        ("c3clust fit --recipe c3-cifar10 -o runs/a", "c3clust fit /data/x -k 4"),
+        ("c3clust fit 'unfinished", "c3clust fit /data/x -k 4"),
+        ("", "c3clust fit /data/x -k 4"),
+    ],
 )
-def test_a_stage_that_tells_nothing_is_passed_over(kinds, stage):
-    assert list(kinds(stages=[stage])) == ["fine"]
+def test_the_command_for_kmeans(new_record, command, words):
+    record = new_record(4, data={"place": "/data/x", "kind": "text", "n": 9}, command=command)
+    assert kmeans_command(record, "'a b'") == f"{words} --method kmeans -o 'a b-kmeans'"
+
+
+def test_the_command_for_kmeans_uses_the_same_features(new_record):
+    record = new_record(command="c3clust fit p/ -k 4 -o a --encoder auto", encoder={"name": "efficientnet-lite0"})
+    command = "c3clust fit p/ -k 4 --method kmeans --encoder efficientnet-lite0 -o a-kmeans"
+    assert kmeans_command(record, "a") == command

@@ -1,3 +1,5 @@
+import json
+
 import numpy as np
 import pytest
 
@@ -48,3 +50,33 @@ def test_long_curves_are_thinned_and_odd_ones_passed_over(made, new_record):
     assert len(stage["curves"]["loss"]["value"]) == 400
     assert stage["curves"]["loss"]["epoch"][-1] == 3000
     assert stage["seconds"] is None
+
+
+def test_numbers_of_the_method_are_in_how_it_was_made(made, new_record, new_quality):
+    zeta = "zeta 0.85 was chosen: each view settled with 14 positives."
+    record = new_record(quality=new_quality(0.86, 0.5), notes=[zeta], encoder={"name": "e", "labels": "no"})
+    data = payload(record, made.view, Edits(10))
+    top = json.dumps([data["verdict"], data["findings"]])
+    assert "zeta" not in top
+    assert "positives" not in top
+    assert data["made"]["notes"] == [zeta]
+    assert ["stage c3: positives per view", "14.0; 12.8 in balanced clusters"] in data["made"]["training"]
+    assert data["made"]["encoder"] == [["name", "e"], ["labels", "no"]]
+    rows = dict(data["made"]["quality"])
+    assert rows["estimated accuracy"] == "0.860, interval 0.770 to 0.950"
+    assert rows["prior"] == "0.5, at which the heads agree most"
+    assert rows["agreement of the heads, prior 0.25"] == "0.900"
+    assert rows["neighbours in the same cluster, above chance"] == "C3 0.850, k-means 0.800"
+    assert rows["result taken from"] == "C3"
+
+
+def test_the_title_counts_clusters_that_hold_samples(made, new_record):
+    view = made.view.merged(np.array([0, 1, 2, 3, 4, 5, 6, 7, 8, 8]))
+    assert payload(new_record(), view, Edits(10))["title"] == "600 images in 9 clusters"
+
+
+def test_the_estimate_is_for_more_than_one_cluster(made, new_record, new_quality):
+    record = new_record(quality=new_quality(1.0))
+    assert payload(record, made.view, Edits(10))["estimate"] == [1, 0.91, 1]
+    assert payload(new_record(), made.view, Edits(10))["estimate"] is None
+    assert payload(record, made.view.merged(np.zeros(10, int)), Edits(10))["estimate"] is None

@@ -15,7 +15,7 @@ def test_written_and_read_views_are_equal(small_view, tmp_path):
     for name in _ARRAYS:
         np.testing.assert_array_equal(getattr(again, name), getattr(small_view, name), err_msg=name)
         assert getattr(again, name).dtype == getattr(small_view, name).dtype
-    for name in ("n", "unit", "classes", "layout", "thumbs", "names", "sheets"):
+    for name in ("n", "unit", "classes", "layout", "thumbs", "names", "sheets", "distinct"):
         assert getattr(again, name) == getattr(small_view, name)
     assert [p.name for p in tmp_path.iterdir()] == ["view.npz"]
 

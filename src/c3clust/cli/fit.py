@@ -4,7 +4,7 @@ import json
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -159,7 +159,7 @@ def _print_result(folder: Path, record: "RunRecord", verbose: bool, as_json: boo
     from c3clust import dist
 
     if as_json and dist.rank() == 0:
-        print(json.dumps({"run": str(folder), "scores": record.scores, "seconds": record.seconds}))
+        print(json.dumps(_result(folder, record)))
     elif verbose:
         if record.scores:
             opt.print_scores(_stage_scores(record))
@@ -177,10 +177,42 @@ def _stage_scores(record: "RunRecord") -> list[tuple[str, dict[str, float]]]:
     return [*earlier, (record.method, record.scores)] if record.scores else []
 
 
+def _result(folder: Path, record: "RunRecord") -> dict[str, Any]:
+    """The result as JSON; what is not known is null."""
+    from c3clust.report import Facts, findings
+
+    facts = Facts.read(folder, record)
+    quality, problems = facts.quality, [f for f in findings(facts) if f.level in ("bad", "warn")]
+    return {
+        "run": str(folder),
+        "scores": record.scores,
+        "seconds": record.seconds,
+        "clusters_found": facts.filled,
+        "estimated_accuracy": quality and quality.estimate,
+        "interval": quality and list(quality.interval),
+        "doubtful": quality and quality.doubtful,
+        "findings": [f"{f.text} {f.advice}".strip() for f in problems],
+    }
+
+
 def _print_summary(folder: Path, record: "RunRecord") -> None:
-    """What was made, and where it is."""
-    noun = opt.NOUNS[record.data.get("kind", "image")]
-    opt.out(f"{record.data['n']:,} {noun} in {record.n_clusters} clusters, {record.seconds:.0f} s")
+    """What was made, how good it probably is, and where it is."""
+    from c3clust.report import Facts, findings, verdict
+
+    facts = Facts.read(folder, record)
+    found = findings(facts)
+    judged, noun = verdict(facts, found), opt.NOUNS[record.data.get("kind", "image")]
+    clusters = "1 cluster" if facts.filled == 1 else f"{facts.filled} clusters"
+    asked = f" ({record.n_clusters} were asked for)" if facts.filled != record.n_clusters else ""
+    opt.out(f"{record.data['n']:,} {noun} in {clusters}{asked}, {record.seconds:.0f} s")
+    opt.out(judged.headline)
+    if judged.level in ("bad", "warn"):
+        more = sum(f.level in ("bad", "warn") for f in found) - 1
+        opt.out(f"{judged.word}: {found[0].text} {found[0].advice}")
+        if more:
+            opt.out(f"The report has {more} more point{'' if more == 1 else 's'} to look at.")
+    else:
+        opt.out(judged.text)
     if record.encoder:
         supervised = ", trained with labels" if record.encoder.get("labels") == "yes" else ""
         opt.out(f"Encoder:    {record.encoder.get('name')}{supervised}")

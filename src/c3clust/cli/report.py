@@ -23,11 +23,17 @@ def report(run: opt.Run) -> None:
 def export(
     run: opt.Run,
     to: Annotated[Path, typer.Option("--to", help="A new folder, which gets one folder per cluster.")],
-    min_confidence: Annotated[float, typer.Option("--min-confidence", help="Images below it go to unsure/.")] = 0.0,
+    min_confidence: Annotated[
+        float,
+        typer.Option("--min-confidence", help="Images below it, an estimate of being right, go to unsure/."),
+    ] = 0.0,
     link: Annotated[bool, typer.Option("--link", help="Link to the originals instead of copying them.")] = False,
     source: Annotated[str | None, typer.Option("--source", help="Where the images are now, if they moved.")] = None,
 ) -> None:
     """Copy the images of a run into one folder per cluster. The originals are not changed.
+
+    The confidence of C3 on features estimates, without labels, the chance that an image is in the right cluster. That
+    of other methods is not calibrated: it orders the images, no more.
 
     Example:  c3clust export runs/photos --to sorted/ --min-confidence 0.8
     """

@@ -2,13 +2,18 @@
 
 view.py      the data of the page, stored in the run folder       build.py: how they are made
 sprites.py   thumbnails          layout.py: the map          traits.py: words and columns that distinguish clusters
-payload.py   record + view + edits -> the page's content as JSON     confusion.py, findings.py: parts of it
+facts.py     record + view + edits -> what can be said about the run without labels
+findings.py  what looks wrong, and what to try (training_findings.py: about the training)     verdict.py: the top line
+payload.py   record + view + edits -> the page's content as JSON     confusion.py: a part of it
 page.py      the content -> report.html
 export.py    one folder per cluster
 """
 
 from c3clust.report.build import build
+from c3clust.report.facts import Facts
+from c3clust.report.findings import findings
 from c3clust.report.page import render, write
+from c3clust.report.verdict import verdict
 from c3clust.report.view import View
 
-__all__ = ["View", "build", "render", "write"]
+__all__ = ["Facts", "View", "build", "findings", "render", "verdict", "write"]

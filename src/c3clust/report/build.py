@@ -17,6 +17,7 @@ MAX_THUMBS = 10_000
 MAX_MAP = 4_000
 BUDGET = 9_000_000  # bytes of all sheets: as base64 within a page of 15 MB
 CHUNK = 16_384
+SAME = 1e-5  # of the largest value: copies of a sample differ by less, since batches round differently
 LONGEST = 400  # characters of a sample as text
 
 
@@ -92,6 +93,7 @@ def build(
         noun=noun,
         texts=texts,
         traits=traits,
+        distinct=_distinct(z, n),
     )
 
 
@@ -152,6 +154,13 @@ def _centres(z: Any, labels: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray,
         np.add.at(sums, labels[s], rows)
         unit = unit and bool(np.all(np.abs(np.linalg.norm(rows, axis=1) - 1) < 1e-2))
     return sums / np.maximum(sizes, 1)[:, None], unit
+
+
+def _distinct(z: Any, n: int) -> int:
+    """How many rows of z differ: gaps in a random projection. Many rows are undercounted, a few are not."""
+    direction = np.random.default_rng(0).normal(size=z.shape[1])
+    at = np.sort(np.concatenate([_rows(z, s) @ direction for s in _slices(n)]))
+    return 1 + int((np.diff(at) > SAME * np.abs(at).max()).sum())
 
 
 def _sample(

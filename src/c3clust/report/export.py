@@ -124,7 +124,7 @@ def safe_name(name: str) -> str:
     stem, dot, suffix = clean.rpartition(".")
     if len(clean.encode("utf-8", "surrogateescape")) > LONGEST:
         keep = dot + suffix if dot and len(suffix) <= 10 else ""
-        clean = _cut(stem if keep else clean, LONGEST - len(keep)) + keep
+        clean = (_cut(stem if keep else clean, LONGEST - len(keep)) + keep).rstrip(". ")
     return f"_{clean}" if clean.split(".")[0].lower() in _RESERVED or clean in (".", "..") else clean
 
 

@@ -2,7 +2,6 @@
 
 import json
 import math
-import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,7 +10,10 @@ import numpy as np
 from c3clust.records.edits import Edits
 from c3clust.records.record import RunRecord
 from c3clust.report import confusion
-from c3clust.report.findings import Facts, balanced, findings, skipped_files
+from c3clust.report.facts import Facts
+from c3clust.report.findings import findings, skipped_files
+from c3clust.report.training_findings import balanced, is_technical, training_rows
+from c3clust.report.verdict import verdict
 from c3clust.report.view import View
 
 __all__ = ["payload"]
@@ -21,20 +23,11 @@ MAX_EPOCHS = 400  # drawn points of a curve
 
 def payload(record: RunRecord, view: View, edits: Edits, run: str = "RUN") -> dict[str, Any]:
     """The content of the page as plain data for JSON."""
-    view = view.merged(np.asarray(edits.target))
-    live, similarity = edits.live, view.similarity()
-    noun, confidence = view.noun, _number(view.certain.sum() / view.n)
-    facts = Facts(
-        record,
-        sizes={i: int(view.sizes[i]) for i in live},
-        confidence=confidence,
-        names={i: edits.name(i) for i in live},
-        alike=_alike(similarity) if view.unit else (),
-        run=shlex.quote(run),
-        noun=noun,
-    )
+    facts = Facts.of(record, view, edits, run)
+    found, view = findings(facts), view.merged(np.asarray(edits.target))
+    live, similarity, noun = edits.live, view.similarity(), view.noun
     return {
-        "title": f"{view.n:,} {noun}s in {len(live)} clusters",
+        "title": f"{view.n:,} {noun}s in {facts.filled} cluster{'' if facts.filled == 1 else 's'}",
         "noun": noun,
         "n": view.n,
         "shown": len(view.index),
@@ -43,10 +36,12 @@ def payload(record: RunRecord, view: View, edits: Edits, run: str = "RUN") -> di
         "device": record.device,
         "created": record.created,
         "seconds": _number(record.seconds),
-        "confidence": confidence,
+        "confidence": _number(facts.confidence),
+        "estimate": _estimate(facts),
+        "verdict": vars(verdict(facts, found)),
         "scores": _scores(record, view, edits),
         "edits": len(edits.operations),
-        "findings": [vars(finding) for finding in findings(facts)],
+        "findings": [vars(finding) for finding in found],
         "clusters": [_cluster(i, view, edits, similarity) for i in live],
         "classes": view.classes,
         "items": _items(view),
@@ -55,7 +50,7 @@ def payload(record: RunRecord, view: View, edits: Edits, run: str = "RUN") -> di
         "map": _map(view),
         "stages": [_stage(stage, edits, record) for stage in record.stages],
         "confusion": _confusion(view, live),
-        "made": _reproduction(record, run),
+        "made": _reproduction(facts, run),
     }
 
 
@@ -106,9 +101,10 @@ def _map(view: View) -> dict[str, Any]:
     return {"row": view.map_rows.tolist(), "x": x, "y": y, "how": view.layout}
 
 
-def _alike(similarity: np.ndarray) -> tuple[tuple[int, int, float], ...]:
-    a, b = np.nonzero(np.triu(np.isfinite(similarity), 1))
-    return tuple((int(i), int(j), float(similarity[i, j])) for i, j in zip(a, b, strict=True))
+def _estimate(facts: Facts) -> list[float | None] | None:
+    """[estimated accuracy, low, high], if it is known."""
+    quality = facts.quality
+    return [_number(v) for v in (quality.estimate, *quality.interval)] if quality and facts.filled > 1 else None
 
 
 def _scores(record: RunRecord, view: View, edits: Edits) -> dict[str, float | None] | None:
@@ -172,19 +168,41 @@ def _sizes(row: Any, edits: Edits) -> list[int] | None:
     return list(totals.values())
 
 
-def _reproduction(record: RunRecord, run: str) -> dict[str, Any]:
-    skipped = skipped_files(record)
+def _reproduction(facts: Facts, run: str) -> dict[str, Any]:
+    record, skipped = facts.record, skipped_files(facts.record)
     data = {key: value for key, value in record.data.items() if key not in ("skipped", "classes")}
-    data |= {f"encoder: {key}": value for key, value in (record.encoder or {}).items()}
     return {
         "command": record.command,
         "run": run,
         "params": [[str(key), _text(value)] for key, value in {**record.params, "seed": record.seed}.items()],
         "data": [[str(key), _text(value)] for key, value in data.items()],
+        "encoder": [[str(key), _text(value)] for key, value in (record.encoder or {}).items()],
+        "quality": _quality_rows(facts),
+        "training": training_rows(record),
+        "notes": [note for note in record.notes if is_technical(note)],
         "versions": [[str(key), _text(value)] for key, value in record.versions.items()],
         "skipped": skipped[:200],
         "n_skipped": len(skipped),
     }
+
+
+def _quality_rows(facts: Facts) -> list[list[str]]:
+    """The estimate and the comparison with k-means, in words of the method."""
+    quality = facts.quality
+    if quality is None:
+        return []
+    low, high = quality.interval
+    pair = "C3 {:.3f}, k-means {:.3f}".format
+    chosen = ", at which the heads agree most" if len(quality.agreement) > 1 else ""
+    return [
+        ["estimated accuracy", f"{quality.estimate:.3f}, interval {low:.3f} to {high:.3f}"],
+        ["prior", f"{quality.prior:g}{chosen if quality.prior < 1 else ''}"],
+        *([f"agreement of the heads, prior {name}", f"{value:.3f}"] for name, value in quality.agreement.items()),
+        ["same cluster in C3 and k-means", f"{quality.same:.1%}"],
+        ["neighbours in the same cluster, above chance", pair(*quality.kept)],
+        ["agreement with independent clusterings", pair(*quality.supported)],
+        ["result taken from", "k-means" if facts.by_kmeans else "C3"],
+    ]
 
 
 def _text(value: Any) -> str:

@@ -6,6 +6,7 @@ clusters adds rows. Pictures, names and positions on the map are stored for a su
 view.npz contains no pickles. Its arrays:
 
     header       uint8 []      JSON: format, n, unit, classes, layout (how the map was made), noun (what a sample is),
+                               distinct (samples with different z; null in older views),
                                thumbs (null for vectors): {"width", "height", "quality", "n_sheets"},
                                traits (null, or of texts and tables): {"kind", "names"}
     sizes        int64 [M]     samples in each cluster
@@ -69,6 +70,7 @@ class View:
     noun: str = "sample"
     texts: list[str] | None = None
     traits: Traits | None = None
+    distinct: int | None = None
 
     def merged(self, target: np.ndarray) -> "View":
         """The view after each cluster i has become target[i]; the rows of clusters merged away are zero."""
@@ -109,6 +111,7 @@ class View:
             "layout": self.layout,
             "thumbs": self.thumbs and {**asdict(self.thumbs), "n_sheets": len(self.sheets)},
             "noun": self.noun,
+            "distinct": self.distinct,
             "traits": self.traits and {"kind": self.traits.kind, "names": self.traits.names},
         }
         arrays = {name: getattr(self, name) for name in _ARRAYS}
@@ -173,6 +176,7 @@ class View:
             names=[str(name) for name in names],
             sheets=sheets,
             noun=str(header.get("noun") or ("image" if plan else "sample")),
+            distinct=None if header.get("distinct") is None else int(header["distinct"]),
             texts=None if texts is None else [str(text) for text in texts],
             traits=_checked_traits(arrays, header["traits"], n_clusters) if header.get("traits") else None,
             **a,

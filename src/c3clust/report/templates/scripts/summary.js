@@ -8,23 +8,41 @@ function section(id, title, lede, controls, ...body) {
   return node;
 }
 
+/* The verdict first, in plain words; then what was found, the figures, and the sizes of the clusters. */
 function summary() {
-  const stages = run.stages.map((stage) => `${stage.name} ${plural(stage.epochs ?? 0, "epoch")}`).join(", then ");
-  const lede = [run.place ? `From ${run.place}. ` : "", `Method ${run.method}`, stages ? `: ${stages}` : "", `, on ${run.device}`,
+  const stages = run.stages.map((stage) => stage.epochs ? `${stage.name} ${plural(stage.epochs, "epoch")}` : stage.name).join(", then ");
+  const lede = [run.place ? `From ${run.place}. ` : "", `Method ${run.method}`, stages ? `: ${stages}` : "", `, on ${run.device}, ${time(run.seconds)}`,
     run.created ? `, ${run.created.slice(0, 16).replace("T", " ")}` : "", "."].join("");
+  const stats = figures();
+  nav.append(h("a", { href: "#summary" }, "Summary"));
+  main.append(h("section", { id: "summary", "aria-labelledby": "summary-title" },
+    h("h1", { id: "summary-title" }, run.title), verdict(),
+    run.findings.length ? h("ul", { class: "findings", "aria-label": "Findings" }, run.findings.map(finding)) : null,
+    stats.length ? h("dl", { class: "stats" }, stats.map(([name, value, under]) => h("div", {}, h("dt", {}, name), h("dd", {}, value), under ? h("dd", { class: "before" }, under) : null))) : null,
+    bars(), h("p", { class: "small origin" }, lede),
+    run.edits ? h("p", { class: "small" }, `Shown with ${plural(run.edits, "change")} to names and clusters made after training.`) : null));
+}
+function verdict() {
+  const v = run.verdict;
+  return h("div", { class: `verdict ${v.level}`, "data-level": v.level }, h("p", { class: "headline" }, v.headline), estimate(),
+    h("p", {}, h("b", { class: "level" }, v.word), `${v.clusters} ${v.text}`));
+}
+/* The estimate as a mark on a scale from 0 to 100, its interval as a band. */
+function estimate() {
+  if (!run.estimate) return null;
+  const [about, low, high] = run.estimate.map((p) => Math.round(100 * p));
+  return h("div", { class: "estimate", role: "img", "aria-label": `Estimated accuracy ${about} in 100, between ${low} and ${high}` },
+    h("div", { class: "scale" }, h("i", { vars: { left: `${low}%`, width: `${high - low}%` } }), h("b", { vars: { left: `${about}%` } })),
+    h("div", { class: "ends", "aria-hidden": "true" }, h("span", {}, "0"), h("span", {}, "50"), h("span", {}, "100")));
+}
+function figures() {
   const stats = [], score = (key, value) => key === "acc" ? percent(value, 1) : fixed(value, 3);
   const earlier = (key) => run.stages.slice(0, -1).filter((stage) => stage.scores && typeof stage.scores[key] === "number")
     .map((stage) => `${score(key, stage.scores[key])} after ${stage.name}`).join(", ");
-  for (const [key, name] of [["acc", "Accuracy"], ["nmi", "NMI"], ["ari", "ARI"]])
+  for (const [key, name] of [["acc", "Accuracy by true labels"], ["nmi", "NMI"], ["ari", "ARI"]])
     if (run.scores && typeof run.scores[key] === "number") stats.push([name, score(key, run.scores[key]), earlier(key)]);
-  if (run.confidence !== null) stats.push(["Mean confidence", percent(run.confidence)]);
-  stats.push(["Time", time(run.seconds)]);
-  nav.append(h("a", { href: "#summary" }, "Summary"));
-  main.append(h("section", { id: "summary", "aria-labelledby": "summary-title" },
-    h("h1", { id: "summary-title" }, run.title), h("p", { class: "lede" }, lede),
-    run.edits ? h("p", { class: "small" }, `Shown with ${plural(run.edits, "change")} to names and clusters made after training.`) : null,
-    h("dl", { class: "stats" }, stats.map(([name, value, before]) => h("div", {}, h("dt", {}, name), h("dd", {}, value), before ? h("dd", { class: "before" }, before) : null))),
-    bars(), h("ul", { class: "findings", "aria-label": "Findings" }, run.findings.map(finding))));
+  if (run.confidence !== null && !run.estimate) stats.push(["Mean confidence", percent(run.confidence), "not calibrated"]);
+  return stats;
 }
 function bars() {
   const most = Math.max(...clusters.map((c) => c.size), 1), even = run.n / clusters.length;
@@ -41,7 +59,7 @@ function bars() {
     h("div", { class: clusters.length > 24 ? "bars dense" : "bars" }, sorted.map(bar),
       h("span", { class: "even", "aria-hidden": "true", vars: { top: `calc(var(--track, 148px) * ${1 - even / most * 120 / 148})` } })));
 }
-const LEVELS = { bad: "Problem", warn: "Look here", good: "All well", note: "Note" };
+const LEVELS = { bad: "Problem", warn: "Look here", note: "Note" };
 const finding = (f) => h("li", { class: f.level, "data-kind": f.kind }, h("span", { class: "level" }, LEVELS[f.level]),
   h("div", {}, h("p", {}, f.text), f.advice ? h("p", {}, advice(f.advice)) : null));
 /* A command at the end of an advice is set as code. */

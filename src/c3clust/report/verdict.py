@@ -1,0 +1,77 @@
+"""The verdict on a run: about how many samples are right, in words that need no knowledge of the method."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from c3clust.report.facts import Facts
+from c3clust.report.finding import Finding
+from c3clust.report.findings import in_hundred
+
+__all__ = ["Verdict", "verdict"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The top of the page.
+
+    level: that of the worst finding, "good" or "note"; word: the level in one or two words; headline: how many samples
+    are probably right; clusters: how many were found; text: what to make of it.
+    """
+
+    level: str
+    word: str
+    headline: str
+    clusters: str
+    text: str
+
+
+def verdict(facts: Facts, found: Sequence[Finding]) -> Verdict:
+    """The verdict, given all findings. "All well" needs an estimate of the accuracy, and no problem or warning."""
+    problems = [finding for finding in found if finding.level in ("bad", "warn")]
+    level, word, text = "good", "All well", "Nothing looks wrong."
+    if any(finding.level == "bad" for finding in problems):
+        level, word, text = "bad", "Problem", "Do not use these clusters before you have read the problem below."
+    elif problems:
+        points = "point" if len(problems) == 1 else f"{len(problems)} points"
+        level, word, text = "warn", "Look here", f"Look at the {points} below before you use these clusters."
+    elif facts.quality is None or facts.filled < 2:
+        level, word, text = "note", "Not known", _what_was_checked(facts)
+    return Verdict(level, word, _headline(facts), _clusters(facts), text)
+
+
+def _headline(facts: Facts) -> str:
+    quality, noun = facts.quality, facts.noun
+    if facts.filled < 2:
+        return f"All {noun}s are in one cluster: how many are right cannot be estimated."
+    if quality is None:
+        why = "gives no confidence" if facts.confidence is None else "gives a confidence that is not calibrated"
+        return f"How many {noun}s are in the right cluster is not known: the method {_method(facts)} {why}."
+    about, (low, high) = in_hundred(quality.estimate), (in_hundred(end) for end in quality.interval)
+    since = " before clusters were merged" if facts.merged else ""
+    return (
+        f"About {about} in 100 {noun}s are probably in the right cluster ({low} to {high}; estimated without "
+        f"labels{since})."
+    )
+
+
+def _method(facts: Facts) -> str:
+    """The method by name; C3 by views is told from C3 by neighbours, which has an estimate."""
+    views = " with guidance by views" if facts.record.encoder else " on images without an encoder"
+    return facts.record.method + (views if facts.record.method == "c3" else "")
+
+
+def _clusters(facts: Facts) -> str:
+    asked, now = facts.record.n_clusters, facts.filled
+    if facts.merged:
+        return f"{asked} clusters were asked for; {now} are left after merging."
+    found = "all were" if now == asked else "1 was" if now == 1 else f"{now} were"
+    return f"{asked} clusters were asked for and {found} found."
+
+
+def _what_was_checked(facts: Facts) -> str:
+    checked = [f"the number of {facts.noun}s", "the sizes of the clusters"]
+    if any(stage.get("curves") for stage in facts.record.stages):
+        checked.append("the training curves")
+    return (
+        f"Checked were {', '.join(checked[:-1])} and {checked[-1]}, without a finding. Look at the clusters yourself."
+    )
