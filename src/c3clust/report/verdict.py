@@ -55,9 +55,8 @@ def _headline(facts: Facts) -> str:
 
 
 def _method(facts: Facts) -> str:
-    """The method by name; C3 by views is told from C3 by neighbours, which has an estimate."""
-    views = " with guidance by views" if facts.record.encoder else " on images without an encoder"
-    return facts.record.method + (views if facts.record.method == "c3" else "")
+    """The method by name; only C3 with guidance by views has no estimate."""
+    return facts.record.method + (" with guidance by views" if facts.record.method == "c3" else "")
 
 
 def _clusters(facts: Facts) -> str:
