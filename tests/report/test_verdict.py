@@ -69,7 +69,7 @@ def test_a_method_without_an_estimate_claims_nothing(judge):
 
 
 def test_c3_by_views_is_told_from_c3_with_an_estimate(judge):
-    assert "c3 on images without an encoder gives" in judge().headline
+    assert "c3 with guidance by views gives" in judge().headline
     assert "c3 with guidance by views gives" in judge(encoder={"name": "e"}).headline
 
 

@@ -120,10 +120,16 @@ class Facts:
         return Quality.of(self.record.quality)
 
     @property
+    def from_scratch(self) -> bool:
+        """Whether the features were learned by the run itself."""
+        return any(stage.get("name") == "guided" for stage in self.record.stages)
+
+    @property
     def by_kmeans(self) -> bool:
         """Whether a C3 run returned the clusters of k-means."""
         quality = self.quality
-        return quality is not None and (quality.simple or self.n < FEW * self.record.n_clusters)
+        few = self.n < FEW * self.record.n_clusters and not self.from_scratch
+        return quality is not None and (quality.simple or few)
 
     def name(self, cluster: int) -> str:
         return self.names.get(cluster, f"cluster {cluster}")

@@ -19,6 +19,7 @@ HALF = 0.5  # estimated accuracy below which more are wrong than right
 TINY = 0.1  # of an even share
 GIANT = 0.5  # of all samples
 UNSURE = 0.4  # from 0 (guessing) to 1 (certainty)
+RARE = 1 / 30  # a prior below this lets rare groups share a cluster, on which all members may agree
 SPARSE = 20  # samples per cluster
 ALIKE = 0.9  # cosine of two centres
 
@@ -68,12 +69,15 @@ def doubtful(facts: Facts) -> Iterator[Finding]:
     """K-means on the same features is another result, as well supported."""
     quality = facts.quality
     if quality is not None and quality.doubtful and not facts.by_kmeans:
+        where = "of the features that were learned" if facts.from_scratch else "on the same features"
         text = (
-            "K-means on the same features gives other clusters, which are as well supported: the two agree on "
+            f"K-means {where} gives other clusters, which are as well supported: the two agree on "
             f"{quality.same:.0%} of the {facts.noun}s."
         )
-        advice = "Try another number of clusters, or look at both and keep the better one: "
-        yield Finding("warn", "doubtful", text, advice + kmeans_command(facts.record, facts.run))
+        advice = "Try another number of clusters"
+        if not facts.from_scratch:
+            advice += f", or look at both and keep the better one: {kmeans_command(facts.record, facts.run)}"
+        yield Finding("warn", "doubtful", text, advice)
 
 
 def simple(facts: Facts) -> Iterator[Finding]:
@@ -88,6 +92,14 @@ def uneven(facts: Facts) -> Iterator[Finding]:
     """A prior below 1: sizes were not pressed to be equal."""
     quality, sizes = facts.quality, [size for size in facts.sizes.values() if size]
     if quality is None or quality.prior >= 1 or facts.by_kmeans or len(sizes) < 2:
+        return
+    if facts.from_scratch and quality.prior < RARE:
+        text = (
+            f"Clusters of very different sizes were found: they hold {min(sizes):,} to {max(sizes):,} {facts.noun}s. "
+        )
+        text += "Rare groups may share a cluster, and then more are wrong than estimated."
+        advice = "Look at the clusters; ask for more of them to divide what does not belong together."
+        yield Finding("warn", "uneven", text, advice)
         return
     chosen = len(quality.agreement) > 1
     why = "because the heads agreed more that way" if chosen else f"as asked for by prior={quality.prior:g}"

@@ -80,10 +80,10 @@ class C3(EncoderFields, Clusterer):
         trained them; the paper. "auto": neighbours for feature vectors, unless `zeta`, `start`, `backbone` or
         `finetune` is given, which belong to the training of a network; views for images.
     prior : {"auto", "even", "free"} or float, default="auto"
-        With neighbours: how strongly clusters are pressed to equal sizes. "even" is 1, "free" .25, "auto" selects among
-        1, .5 and .25 the value at which independent heads agree most.
+        With neighbours: how strongly clusters are pressed to equal sizes. "even" is 1, "free" the smallest value that is
+        tried (.25 for feature vectors, 0 for images), "auto" selects the value at which independent members agree.
     members : int or "auto", default="auto"
-        With neighbours: the number of heads that vote; "auto" is 8.
+        With neighbours: how many members vote; "auto" is 8 for feature vectors, 6 for images.
     zeta : float or "auto", default="auto"
         Cosine from which two views count as positives. The paper: 0.6, and 0.95 for 200 clusters. Too small a value
         merges clusters: then positives per view settle above 2N / n_clusters. "auto" looks for the value at which they
@@ -256,11 +256,11 @@ class C3(EncoderFields, Clusterer):
         network: ClusterNet = context.build(self._stage_1()._build_network)
         instance = CCObjective(self.tau_i, self.tau_c, warming_up=True)
         context.train(Stage("instance", first, batch, lr, self.cc_schedule), network, instance)
-        labels, confidence, _ = assign_neighbours(network, context)
+        labels, confidence, _ = assign_neighbours(network, context, self.prior, self.members)
         self.start_labels_, self.start_stage_ = labels.numpy(), len(context.stages) - 1
         guided = GuidedObjective(labels, confidence, self.tau_i)
         context.train(Stage("guided", second, batch, lr, self.cc_schedule), network, guided)
-        *_, quality = assign_neighbours(network, context)
+        *_, quality = assign_neighbours(network, context, self.prior, self.members)
         network.temperature = calibration(network, context, quality.estimated_accuracy)
         self.quality_ = quality.plain()
         return network

@@ -1,6 +1,6 @@
 """Clusters of learned features: the partition of their graph of neighbours with the least normalised cut.
 
-    cost(c) = Ncut(c) + prior (log M - H(sizes)),    Ncut(c) = Σ_m cut(m, rest) / vol(m)
+    cost(c) = Ncut(c) + 30 prior (log M - H(sizes)),    Ncut(c) = Σ_m cut(m, rest) / vol(m)
 
 A cluster counts by its own volume, so rare classes count as much as frequent ones. The prior (0: any sizes) is the
 largest one at which members that see random parts of the features agree nearly as much as they ever do; they vote, and
@@ -13,7 +13,9 @@ without eigenvectors. PAMI 2007 (the descent).
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
@@ -37,7 +39,8 @@ PART = 0.25  # of the features that a member sees, but at least
 LEAST = 64  # of them, or all
 KEPT = 3  # partitions whose groups are moved
 NEARLY = 0.015  # less agreement than at the best prior
-PRIORS = (0.0, 0.3, 1.0, 3.0, 10.0, 30.0)  # weights of the unevenness of the sizes, beside the cut
+EVEN = 30.0  # the weight of the unevenness of the sizes, beside the cut, for the prior 1
+PRIORS = (0.0, 0.01, 1 / 30, 0.1, 1 / 3, 1.0)
 
 
 @dataclass(frozen=True)
@@ -177,30 +180,33 @@ def starts(spaces: dict[str, np.ndarray], w: sp.csr_matrix, m: int, seed: int) -
                 found |= {f"{times} M merged in {name}, {link}": merged(w, fine, m, link) for link in LINKS}
     if m + 1 < w.shape[0]:
         found["spectral"] = spectral(w, m, seed)
-    return {name: labels for name, labels in found.items() if np.bincount(labels, minlength=m).min() > 0}
+    filled = {name: labels for name, labels in found.items() if np.bincount(labels, minlength=m).min() > 0}
+    return filled or found
 
 
-def cost(w: sp.csr_matrix, labels: np.ndarray, m: int, prior: float) -> float:
-    """Ncut + prior (log M - H(sizes))."""
+def cost(w: sp.csr_matrix, labels: np.ndarray, m: int, weight: float) -> float:
+    """Ncut + weight (log M - H(sizes))."""
     share = np.bincount(labels, minlength=m) / len(labels)
-    return normalised_cut(w, labels, m) + prior * (math.log(m) + float(xlogy(share, share).sum()))
+    return normalised_cut(w, labels, m) + weight * (math.log(m) + float(xlogy(share, share).sum()))
 
 
-def partitions(spaces: dict[str, np.ndarray], m: int, seed: int) -> dict[float, np.ndarray]:
+def partitions(spaces: dict[str, np.ndarray], m: int, seed: int, priors: Sequence[float]) -> dict[float, np.ndarray]:
     """For each prior, the labels of least cost: from every start down the graph of the first space, then by groups."""
     u = next(iter(spaces.values()))
     w = neighbour_graph(u)
     found = [lower_cut(w, labels, m) for labels in starts(spaces, w, m, seed).values()]
-    groups = nearest(u, spherical_kmeans(u, min(FINER[-1] * m, len(u) // 3), seed, starts=1))
+    groups = nearest(u, spherical_kmeans(u, max(min(FINER[-1] * m, len(u) // 3), 1), seed, starts=1))
     best = {}
-    for prior in PRIORS:
-        first = sorted(found, key=lambda labels: cost(w, labels, m, prior))[:KEPT]
-        tried = first + [moved_groups(w, labels, groups, m, prior) for labels in first]
-        best[prior] = min(tried, key=lambda labels: cost(w, labels, m, prior))
+    for prior in priors:
+        each = partial(cost, w, m=m, weight=EVEN * prior)
+        first = sorted(found, key=each)[:KEPT]
+        best[prior] = min(first + [moved_groups(w, labels, groups, m, EVEN * prior) for labels in first], key=each)
     return best
 
 
-def read_clusters(h: np.ndarray, z: np.ndarray, m: int, seed: int) -> Reading:
+def read_clusters(
+    h: np.ndarray, z: np.ndarray, m: int, seed: int, priors: Sequence[float] = PRIORS, n_members: int = MEMBERS
+) -> Reading:
     """Clusters of the features h [n, F] (and the unit rows z [n, D]), by the least cost and a vote.
 
     The first member sees all of h and starts from z too; each other one sees a random quarter of the features, and
@@ -209,12 +215,12 @@ def read_clusters(h: np.ndarray, z: np.ndarray, m: int, seed: int) -> Reading:
     clearly less stable than uneven ones.
     """
     random, width = np.random.RandomState(seed), max(LEAST, round(PART * h.shape[1]))
-    found = [partitions({"h": unit_rows(h - h.mean(axis=0)), "z": z}, m, seed)]
-    for member in range(1, MEMBERS + 1):
+    found = [partitions({"h": unit_rows(h - h.mean(axis=0)), "z": z}, m, seed, priors)]
+    for member in range(1, n_members + 1):
         some = random.permutation(h.shape[1])[:width]
-        found.append(partitions({"h": unit_rows(h[:, some] - h[:, some].mean(axis=0))}, m, seed + member))
-    votes = {prior: consensus(np.eye(m)[[each[prior] for each in found]])[1] for prior in PRIORS}
+        found.append(partitions({"h": unit_rows(h[:, some] - h[:, some].mean(axis=0))}, m, seed + member, priors))
+    votes = {prior: consensus(np.eye(m)[[each[prior] for each in found]])[1] for prior in priors}
     agreement = {prior: float(shares.max(axis=1).mean()) for prior, shares in votes.items()}
-    prior = max(p for p in PRIORS if agreement[p] >= max(agreement.values()) - NEARLY)
+    prior = max(p for p in priors if agreement[p] >= max(agreement.values()) - NEARLY)
     each = np.stack([member[prior] for member in found])
     return Reading(votes[prior].argmax(axis=1), votes[prior].max(axis=1), prior, agreement, each)

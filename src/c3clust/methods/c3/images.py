@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from c3clust import dist
 from c3clust.methods.c3.confidence import accuracy_interval, compare, temperature_for
-from c3clust.methods.c3.graph import NEIGHBOURS, read_clusters
+from c3clust.methods.c3.graph import MEMBERS, NEIGHBOURS, PRIORS, read_clusters
 from c3clust.methods.c3.heads import MOST, Quality
 from c3clust.methods.c3.neighbours import kmeans, nearest, unit_rows
 from c3clust.methods.cc import fit_head, instance_loss
@@ -17,8 +17,6 @@ from c3clust.networks import ClusterNet
 from c3clust.training import Batch, TrainingContext
 
 __all__ = ["GuidedObjective", "assign_neighbours", "calibration", "guidance_loss"]
-
-UNEVEN = 1.0  # a prior below this lets rare classes share a cluster, on which all members may agree: doubtful
 
 
 def guidance_loss(logits_a: Tensor, logits_b: Tensor, labels: Tensor, weight: Tensor) -> Tensor:
@@ -47,14 +45,18 @@ class GuidedObjective:
         return {"loss": guidance + instance, "guidance_loss": guidance, "instance_loss": instance}
 
 
-def assign_neighbours(network: ClusterNet, context: TrainingContext) -> tuple[Tensor, Tensor, Quality]:
+def assign_neighbours(
+    network: ClusterNet, context: TrainingContext, prior: str | float, members: int | str
+) -> tuple[Tensor, Tensor, Quality]:
     """Find the clusters of the graph of neighbours, fit g_C to them, and return labels [n] and confidence [n].
 
     Of more than MOST samples, that many are clustered, and g_C assigns the rest.
     """
     z, h = context.features(network)
     chosen = np.sort(np.random.default_rng(context.seed).permutation(len(h))[:MOST])
-    reading = read_clusters(h[chosen].numpy(), z[chosen].numpy(), network.n_clusters, context.seed)
+    priors = {"auto": PRIORS, "even": (1.0,), "free": (0.0,)}[prior] if isinstance(prior, str) else (float(prior),)
+    n_members = MEMBERS if isinstance(members, str) else members
+    reading = read_clusters(h[chosen].numpy(), z[chosen].numpy(), network.n_clusters, context.seed, priors, n_members)
     found, sure = torch.from_numpy(reading.labels), torch.from_numpy(reading.confidence).float()
     fit_head(network, h[chosen], found, context)
     confidence, labels = head_assignments(network, h, context).max(dim=1)
@@ -66,9 +68,8 @@ def assign_neighbours(network: ClusterNet, context: TrainingContext) -> tuple[Te
     near = nearest(rows, min(NEIGHBOURS, len(rows) - 1))
     index = np.arange(len(chosen))
     comparison = compare(reading.labels, simple, near, index, reading.members[None], network.n_clusters)
-    if reading.prior < UNEVEN:
-        comparison = replace(comparison, doubtful=True)
-    agreement = {f"{prior:g}": value for prior, value in reading.agreement.items()}
+    comparison = replace(comparison, simple_is_as_good=False)  # k-means never replaces the result here
+    agreement = {f"{each:.2g}": value for each, value in reading.agreement.items()}
     return labels, confidence, Quality(estimate, interval, reading.prior, agreement, comparison)
 
 
