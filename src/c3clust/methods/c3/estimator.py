@@ -69,19 +69,19 @@ class C3Objective:
 class C3(EncoderFields, Clusterer):
     """Cluster images (or feature vectors) with C3: contrastive clustering, then cross-instance guidance.
 
-    Feature vectors (of an encoder, embeddings, texts, tables) are guided by their nearest neighbours, images that are
-    learned from scratch by views that have become close: docs/METHOD.md has both in one page.
+    Samples are guided by their nearest neighbours: feature vectors (of an encoder, embeddings, texts, tables) by those
+    in their own space, images by those in the space that is learned. docs/METHOD.md has the method in one page.
 
     Parameters
     ----------
     guidance : {"auto", "neighbours", "views"}, default="auto"
-        Which pairs of samples are positives. "neighbours": nearest neighbours in the space of the feature vectors;
-        several linear heads are trained on them and vote. "views": views whose projections z are close, after CC has
-        trained them; the paper. "auto": neighbours for feature vectors, unless `zeta`, `start`, `backbone` or
-        `finetune` is given, which belong to the training of a network; views for images.
+        Which pairs of samples are positives. "neighbours": nearest neighbours in the space of the feature vectors, or
+        of the features that the instance loss has learned from images. "views": views whose projections z are close
+        after CC; the paper. "auto": neighbours, unless `start`, `zeta`, `gamma`, `head`, `settle` or `readout` is
+        given, which belong to views, or a `backbone` for feature vectors.
     prior : {"auto", "even", "free"} or float, default="auto"
-        With neighbours: how strongly clusters are pressed to equal sizes. "even" is 1, "free" the smallest value that is
-        tried (.25 for feature vectors, 0 for images), "auto" selects the value at which independent members agree.
+        With neighbours: how strongly clusters are pressed to equal sizes. "even" is 1, "free" the smallest value that
+        is tried (.25 for feature vectors, 0 for images), "auto" selects the value at which independent members agree.
     members : int or "auto", default="auto"
         With neighbours: how many members vote; "auto" is 8 for feature vectors, 6 for images.
     zeta : float or "auto", default="auto"
