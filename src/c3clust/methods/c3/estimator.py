@@ -106,12 +106,14 @@ class C3(EncoderFields, Clusterer):
         Where stage 2 starts: a fitted estimator, or the folder of a saved one, with its network, encoder and size of
         images. None trains CC first.
     cc_epochs, cc_batch_size, cc_lr, cc_schedule, cc_warmup
-        Stage 1: `epochs`, `batch_size`, `lr`, `schedule` and `warmup` of :class:`CC`.
+        Stage 1: `epochs`, `batch_size`, `lr`, `schedule` and `warmup` of :class:`CC`. With neighbours, `cc_epochs="auto"`
+        comes to about 300 steps, and all but `cc_warmup` hold for stage 2 of images too.
     epochs : int or "auto", default="auto"
-        Stage 2. "auto" comes to about 56 steps, in 3 to 20 epochs. The paper: 20.
+        Stage 2 of images. "auto" comes to about 80 steps with neighbours, and to about 56 with views. The paper: 20.
     batch_size : int, default=128
+        Of stage 2 with views.
     lr : float, default=0.0001
-        The paper: 1e-5, for ResNet-34 after 1000 epochs of CC.
+        Of stage 2 with views. The paper: 1e-5, for ResNet-34 after 1000 epochs of CC.
     schedule : {"constant", "cosine"}, default="constant"
 
     Attributes
