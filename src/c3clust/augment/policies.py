@@ -229,8 +229,7 @@ def policy(spec: str | Mapping[str, Any] | Policy) -> Policy:
     for option in options:
         if option not in known:
             raise InputError(f"augmentation policy {name!r} has no option {option!r}. {suggest(str(option), known)}")
-    built: Policy = POLICIES[name](**options)
-    return built
+    return POLICIES[name](**options)
 
 
 def spec(policy: Policy) -> dict[str, Any]:

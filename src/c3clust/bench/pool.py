@@ -39,8 +39,7 @@ def run(
             busy = {worker.job.key for worker in pool if worker.job}
             for worker, job in zip([w for w in pool if not w.job], _ready(waiting, busy), strict=False):
                 del waiting[job.key]
-                reason = _obstacle(out, job)
-                if reason:
+                if reason := _obstacle(out, job):
                     _fail(out, job, reason)
                     on_result(result_of(out, job))
                 else:

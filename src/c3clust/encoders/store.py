@@ -138,8 +138,7 @@ class _Job:
             out = {number: new(file) for number, file in files.items()}
             # one generator per view, so that a view does not depend on which others are computed with it
             generators = {number: torch.Generator().manual_seed(1_000_003 * self.seed + number) for number in entries}
-            size = self.encoder.batch
-            index = [np.arange(i, min(i + size, shape[0])) for i in range(0, shape[0], size)]
+            index = np.array_split(np.arange(shape[0]), range(self.encoder.batch, shape[0], self.encoder.batch))
             progress = stack.enter_context(counter("features", shape[0] * len(entries), verbose))
             for rows, samples in zip(index, batches(self.dataset.x, index), strict=True):
                 for number, array in out.items():

@@ -19,9 +19,8 @@ def load(spec: str) -> ImageEncoder:
     try:
         timm = importlib.import_module("timm")
     except Exception as error:  # a torchvision that does not fit torch raises RuntimeError
-        raise MissingExtraError(
-            f"encoder {spec} needs timm, which cannot be imported ({first_line(error)}): pip install timm."
-        ) from None
+        why = f"timm, which cannot be imported ({first_line(error)})"
+        raise MissingExtraError(f"encoder {spec} needs {why}: pip install timm.") from None
     try:
         model = timm.create_model(spec.removeprefix(PREFIX), pretrained=True, num_classes=0)
         pixels = timm.data.resolve_model_data_config(model)

@@ -47,8 +47,7 @@ def backbone(which: str | nn.Module, shape: tuple[int, ...], stem: str = "auto")
             'the others for images [C, H, W]. Use backbone="auto".'
         )
     if which in _FLAT:
-        width, depth = _FLAT[which]
-        return mlp(shape[0], width, depth), width
+        return mlp(shape[0], *_FLAT[which]), _FLAT[which][0]
     if which == "convnet":
         return ConvNet(shape[0], largest), ConvNet.width
     if stem == "auto":

@@ -33,8 +33,8 @@ def names() -> list[str]:
     >>> {"table", "fig-tsne", "fig-zeta"} <= set(names())
     True
     """
-    modules = [m.name for m in iter_modules(__path__) if hasattr(_module(m.name), "jobs")]
-    return sorted((name.replace("_", "-") for name in modules), key=lambda name: (_load(name).ORDER, name))
+    found = _experiments()
+    return sorted(found, key=lambda name: (found[name].ORDER, name))
 
 
 def title(name: str) -> str:
@@ -75,11 +75,12 @@ def redraw(name: str, out: Path) -> list[Path]:
 
 
 def _load(name: str) -> Any:
-    module = name.replace("-", "_")
-    if module not in [m.name for m in iter_modules(__path__)] or not hasattr(_module(module), "jobs"):
+    experiment = _experiments().get(name.replace("_", "-"))
+    if experiment is None:
         raise InputError(f"experiment {name!r} is unknown. {suggest(name, ['all', *names()])}")
-    return _module(module)
+    return experiment
 
 
-def _module(name: str) -> Any:
-    return import_module(f"{__name__}.{name}")
+def _experiments() -> dict[str, Any]:
+    modules = {m.name.replace("_", "-"): import_module(f"{__name__}.{m.name}") for m in iter_modules(__path__)}
+    return {name: module for name, module in modules.items() if hasattr(module, "jobs")}

@@ -46,8 +46,7 @@ def draw(rows: Rows) -> Figure:
     shades = colours(["CC", "C3"])
     for axis, metric in zip(axes, METRICS, strict=True):
         for i, (method, read) in enumerate(kinds):
-            values = [row[metric] for row in select(rows, method=method, read=read)]
-            dots(axis, i, values, shades[method])
+            dots(axis, i, [row[metric] for row in select(rows, method=method, read=read)], shades[method])
         named_lines(axis, metric.upper(), [f"{method}, {read}" for method, read in kinds])
     footer(figure, f"dots: seeds ({len(distinct(rows, 'seed'))}); tick: their mean")
     return figure

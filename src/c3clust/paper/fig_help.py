@@ -35,8 +35,7 @@ def rows(setting: Setting, results: Results) -> Rows:
         for seed in setting.seeds:
             one, two = scores.get((first, seed)), scores.get((second, seed))
             if one and two:
-                gains = {m: one[m] - two[m] for m in METRICS}
-                found.append({"pair": label, "seed": seed, **gains})
+                found.append({"pair": label, "seed": seed, **{m: one[m] - two[m] for m in METRICS}})
     return found
 
 
@@ -60,6 +59,5 @@ def draw(rows: Rows) -> Figure:
             dots(axis, i, gains, colour)
         axis.axvline(0, color="#888888", linewidth=0.8)
         named_lines(axis, f"difference in {metric.upper()}", [name.replace(": ", ":\n") for name in names])
-    n = len(distinct(rows, "seed"))
-    footer(figure, f"dots: {n} seeds; tick: mean; bar: 95 % bootstrap interval of the mean")
+    footer(figure, f"dots: {len(distinct(rows, 'seed'))} seeds; tick: mean; bar: 95 % bootstrap interval of the mean")
     return figure

@@ -17,8 +17,7 @@ POINTS = 2000
 
 
 def jobs(setting: Setting) -> list[Job]:
-    seed = setting.seeds[0]
-    return [setting.start(seed), setting.c3(seed)]
+    return [setting.start(setting.seeds[0]), setting.c3(setting.seeds[0])]
 
 
 def rows(setting: Setting, results: Results) -> Rows:

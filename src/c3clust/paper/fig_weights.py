@@ -37,8 +37,7 @@ def findings(rows: Rows) -> list[Finding]:
 def draw(rows: Rows) -> Figure:
     figure, (axis,) = panels(1, COLUMN, 2.4)
     for gamma, colour in zip(distinct(rows, "gamma"), COLOURS, strict=False):
-        line = select(rows, gamma=gamma)
-        x, y = ([row[name] for row in line] for name in ("cosine", "weight"))
+        x, y = ([row[name] for row in select(rows, gamma=gamma)] for name in ("cosine", "weight"))
         axis.plot(x, y, color=colour, label=f"Γ = {gamma:g}")
     axis.set(yscale="log", xlabel="cosine of the pair, s", ylabel="weight, relative to s = ±1", xlim=(-1, 1))
     axis.legend(loc="upper right")

@@ -115,9 +115,8 @@ def parse_settings(method: str, settings: Sequence[str], base: Mapping[str, Any]
         if not equals:
             raise InputError(f"--set {setting!r} is not name=value, for example --set zeta=0.7.")
         name, _, key = name.strip().partition(".")
-        entries = params.get(name)
-        entry = {**(entries if isinstance(entries, dict) else {}), key: _value(value)}
-        params[name] = entry if key else _value(value)
+        entries = params[name] if isinstance(params.get(name), dict) else {}
+        params[name] = {**entries, key: _value(value)} if key else _value(value)
     for name in params:
         if name not in known:
             raise InputError(f"{method} has no parameter {name!r}. {suggest(name, known)}")

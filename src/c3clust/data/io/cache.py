@@ -91,9 +91,8 @@ def store_pictures(entry: Entry, chunks: Iterable[tuple[np.ndarray, list[str], b
             x.flush()
             entry.store(array, {"shape": shape, "reasons": reasons})
     except OSError as error:
-        raise DataError(
-            f"The cache {folder} cannot be written ({error.strerror}). Choose another folder or none."
-        ) from error
+        why = f"cannot be written ({error.strerror})"
+        raise DataError(f"The cache {folder} {why}. Choose another folder or none.") from error
 
 
 def stamp(path: str) -> str:

@@ -61,12 +61,10 @@ def numbers(column: list[Any]) -> np.ndarray | None:
     """The column as float64, NaN where missing; None if any cell is not a number."""
     x = np.full(len(column), np.nan)
     for i, cell in enumerate(column):
-        if not isinstance(cell, str | int | float | np.number) or isinstance(cell, bool):
-            if is_missing(cell):
-                continue
-            return None
-        if isinstance(cell, str) and is_missing(cell):
+        if is_missing(cell):
             continue
+        if not isinstance(cell, str | int | float | np.number) or isinstance(cell, bool):
+            return None
         try:
             x[i] = float(cell)
         except (ValueError, OverflowError):

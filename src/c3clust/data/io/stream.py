@@ -82,9 +82,8 @@ class Stream:
                 while waiting:
                     yield _finish(*waiting.popleft())
             finally:
-                for _, jobs in waiting:
-                    for job in jobs:
-                        job.cancel()
+                for job in (job for _, jobs in waiting for job in jobs):
+                    job.cancel()
 
     def _ahead(self, batch: int) -> int:
         """Number of batches of this length that may be decoded in advance."""

@@ -59,9 +59,8 @@ def from_array(x: Any, y: Any = None, *, place: str = "array", embeddings: bool 
     """
     x = _as_numbers(x)
     if embeddings and x.ndim not in (2, 3):
-        raise InputError(
-            f"{place} has shape {x.shape}: embeddings are [n, F], or [n, V, F] with V views of each sample."
-        )
+        shapes = "embeddings are [n, F], or [n, V, F] with V views of each sample"
+        raise InputError(f"{place} has shape {x.shape}: {shapes}.")
     if x.ndim not in (2, 3, 4):
         shapes = "pictures are [n, C, H, W], [n, H, W, C] or [n, H, W], feature vectors [n, F]"
         raise InputError(f"{place} has shape {x.shape}: {shapes}.")
@@ -174,7 +173,6 @@ def _keys(files: list[str], path: Path) -> tuple[str, str | None]:
     x_key, y_key = (next((lower[key] for key in keys if key in lower), None) for keys in (X_KEYS, Y_KEYS))
     rest = [key for key in files if key != y_key]
     if x_key is None and len(rest) != 1:
-        raise InputError(
-            f"{path} holds {', '.join(files) or 'no arrays'}: name the pictures x (and labels, if any, y)."
-        )
+        found = ", ".join(files) or "no arrays"
+        raise InputError(f"{path} holds {found}: name the pictures x (and labels, if any, y).")
     return x_key or rest[0], y_key

@@ -96,9 +96,8 @@ def read(path: Path, options: Options, name: str | None = None) -> Samples:
         raise DataError(f"{path} holds neither CIFAR-10 nor CIFAR-100. Official files: {ADDRESS}.")
     version, place = where
     if name not in (None, version.set):
-        raise DataError(
-            f"{path} holds {version.title}, not {name}. Give the place of {name}, or ask for {version.set}."
-        )
+        way = f"Give the place of {name}, or ask for {version.set}."
+        raise DataError(f"{path} holds {version.title}, not {name}. {way}")
     raw = _from_folder(place, version) if place.is_dir() else _from_archive(place, version)
     missing = [file for file in version.files if file not in raw]
     if missing:

@@ -1,8 +1,5 @@
 """A Parquet table of embeddings: a column of lists [F] or of nested lists [V][F], and optionally a label column.
 
-    embedding column    embedding, embeddings, features or vector
-    label column        label, labels, class, target or y
-
 Embeddings in .npy and .npz files are read by `arrays`.
 """
 

@@ -76,15 +76,10 @@ def _walk(path: Path) -> Iterator[tuple[str, int]]:
         for file in files:
             full = Path(folder, file)
             name = full.relative_to(path).as_posix()
-            if is_image_name(name) and (full.is_file() or full.is_symlink()):
-                yield name, _size(full)
-
-
-def _size(file: Path) -> int:
-    try:
-        return file.stat().st_size
-    except OSError:  # a dangling link: reported as unreadable later
-        return 0
+            if is_image_name(name) and full.is_file():
+                yield name, full.stat().st_size
+            elif is_image_name(name) and full.is_symlink():  # a dangling link: reported as unreadable later
+                yield name, 0
 
 
 def _refuse(error: OSError) -> None:

@@ -37,22 +37,17 @@ def read(path: Path, options: Options, name: str | None = None) -> Samples:
             parquet = require_pyarrow("pyarrow.parquet", path)
             batches = (batch for file in files for batch in parquet.ParquetFile(file).iter_batches(batch_size=256))
             return read_batches(batches, path, options)
-        splits = _splits(path)
+        splits = [path]
+        if (path / SPLITS).is_file():
+            splits = [_inside(path, name) for name in json.loads((path / SPLITS).read_text())["splits"]]
         return read_batches(_arrow_batches(splits, pyarrow), path, options, _class_names(splits[0]))
     except (OSError, KeyError, TypeError, json.JSONDecodeError, pyarrow.ArrowException) as error:
-        raise DataError(
-            f"{path} cannot be read as a Hugging Face folder ({first_line(error)}). Save it again."
-        ) from error
+        reason = first_line(error)
+        raise DataError(f"{path} cannot be read as a Hugging Face folder ({reason}). Save it again.") from error
 
 
 def _parquet_files(path: Path) -> list[Path]:
     return sorted(path.glob("*.parquet")) or sorted(path.glob("data/*.parquet"))
-
-
-def _splits(path: Path) -> list[Path]:
-    if not (path / SPLITS).is_file():
-        return [path]
-    return [_inside(path, name) for name in json.loads((path / SPLITS).read_text())["splits"]]
 
 
 def _arrow_batches(splits: list[Path], pyarrow: Any) -> Iterator[Any]:

@@ -15,8 +15,8 @@ from c3clust.data.sources.arrays import policy_for
 from c3clust.errors import DataError
 
 PARTS = ("train", "t10k")
-LAYOUT = ", ".join(f"{part}-{kind}-ubyte" for part in PARTS for kind in ("images-idx3", "labels-idx1"))
-LAYOUT += ", each .gz or not"
+NAMES = ", ".join(f"{part}-{kind}-ubyte" for part in PARTS for kind in ("images-idx3", "labels-idx1"))
+LAYOUT = f"{NAMES}, each .gz or not"
 MIRROR = "https://ossci-datasets.s3.amazonaws.com/mnist"
 FILES = "{train,t10k}-{images-idx3,labels-idx1}-ubyte.gz"
 

@@ -59,9 +59,8 @@ def read(path: Path, options: Options, name: str | None = None) -> Samples:
     name = name or "imagenet-10"
     missing = [synset for synset in SYNSETS[name] if not (path / synset).is_dir()]
     if missing:
-        raise DataError(
-            f"{path} lacks {len(missing)} of {TITLES[name]}'s synsets: {' '.join(missing)}. Expected: {LAYOUT}."
-        )
+        lacks = f"{len(missing)} of {TITLES[name]}'s synsets: {' '.join(missing)}"
+        raise DataError(f"{path} lacks {lacks}. Expected: {LAYOUT}.")
     found = [(f"{synset}/{file}", span) for synset in SYNSETS[name] for file, span in list_files(path / synset)]
     y = np.array([SYNSETS[name].index(file.split("/")[0]) for file, _ in found], dtype=np.int64)
     files = EncodedFiles.of(found, str(path), y=y, classes=SYNSETS[name])

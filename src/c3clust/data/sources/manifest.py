@@ -1,10 +1,7 @@
 """A CSV or Parquet table of images: a column of paths, or (Parquet) of encoded bytes, and optionally a label column.
 
-    path column     path, file, file_name, filename, image_path, filepath or image
-    bytes column    image or bytes: binary values, or Hugging Face's {bytes, path}
-    label column    label, labels, class, target or y
-
-Column names are compared without regard to case. Paths are relative to the folder of the table, or absolute.
+The columns are found by their names (PATHS, BYTES, LABELS), without regard to case. Paths are absolute, or relative to
+the folder of the table. Cells of bytes are binary values, or Hugging Face's {bytes, path}.
 """
 
 import csv

@@ -35,8 +35,7 @@ def claims(path: Path) -> Claim:
         return Claim.LAYOUT if any(path.glob("train/n[0-9]*/images")) else Claim.NO
     if archive_claims(path) is Claim.NO:
         return Claim.NO
-    names = first_names(path)
-    known = any(TRAIN.fullmatch(name) or name.split("/")[0] == "tiny-imagenet-200" for name in names)
+    known = any(TRAIN.fullmatch(name) or name.split("/")[0] == "tiny-imagenet-200" for name in first_names(path))
     return Claim.LAYOUT if known else Claim.NO
 
 
