@@ -1,5 +1,6 @@
 """Full disks, read-only folders, folders that vanish: a real tmpfs of 32 MiB where mounting is allowed."""
 
+import errno
 import os
 import shutil
 import subprocess
@@ -81,19 +82,25 @@ def test_a_disk_that_fills_up(small_disk, x, whole, monkeypatch, caplog):
 
 
 def test_a_folder_that_becomes_read_only(small_disk, x, whole, monkeypatch):
+    """The lock of a running fit keeps a real mount writable, so during the fit it is the file layer that refuses."""
+
     def mount(how):
         subprocess.run(["mount", "-o", f"remount,{how}", small_disk], check=True)
 
+    def refuse(*_):
+        raise OSError(errno.EROFS, "Read-only file system")
+
     with monkeypatch.context() as patch:
-        during(patch, 6, lambda: mount("ro"))
+        during(patch, 6, lambda: patch.setattr(os, "replace", refuse))
         one = make()
         with pytest.raises(RunError, match=r"fitted, but .* cannot be written: Read-only file system"):
             one.fit(x, run_dir=small_disk / "run")
     assert_same(whole, one, x)
+    mount("ro")
     with pytest.raises(RunError, match="cannot be written: Read-only file system"):
         make().fit(x, run_dir=small_disk / "run")
     mount("rw")
-    assert_same(whole, make().fit(x, run_dir=small_disk / "run"), x)  # the lock left behind names this process
+    assert_same(whole, make().fit(x, run_dir=small_disk / "run"), x)
 
 
 def test_a_folder_that_vanishes(tmp_path, x, whole, monkeypatch, caplog):

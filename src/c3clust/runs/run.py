@@ -152,7 +152,7 @@ class Run:
             self._write(estimator, dataset, self.record)
         except OSError as error:
             raise RunError(
-                f"The run is trained, but {self.folder} cannot be written: {error.strerror}. Its checkpoints are "
+                f"The run is trained and the estimator fitted, but {self.folder} cannot be written: {error.strerror}. Its checkpoints are "
                 f"complete: once the folder can be written, continue with {self._how_to_resume()}."
             ) from None
         self.checkpoints.remove()

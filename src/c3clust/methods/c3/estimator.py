@@ -106,8 +106,8 @@ class C3(EncoderFields, Clusterer):
         Where stage 2 starts: a fitted estimator, or the folder of a saved one, with its network, encoder and size of
         images. None trains CC first.
     cc_epochs, cc_batch_size, cc_lr, cc_schedule, cc_warmup
-        Stage 1: `epochs`, `batch_size`, `lr`, `schedule` and `warmup` of :class:`CC`. With neighbours, `cc_epochs="auto"`
-        comes to about 300 steps, and all but `cc_warmup` hold for stage 2 of images too.
+        Stage 1: `epochs`, `batch_size`, `lr`, `schedule` and `warmup` of :class:`CC`. With neighbours,
+        `cc_epochs="auto"` comes to about 300 steps, and all but `cc_warmup` hold for stage 2 of images too.
     epochs : int or "auto", default="auto"
         Stage 2 of images. "auto" comes to about 80 steps with neighbours, and to about 56 with views. The paper: 20.
     batch_size : int, default=128
