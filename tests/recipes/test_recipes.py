@@ -59,8 +59,8 @@ def test_the_papers_method_has_one_definition():
     """The recipes of the paper contain it, but for the guard, which they leave on."""
     assert AS_PUBLISHED == {
         "guidance": "views", "cc_warmup": 0, "cc_schedule": "constant", "cc_lr": 3e-4, "cc_epochs": 1000,
-        "cc_batch_size": 256, "schedule": "constant", "lr": 1e-5, "epochs": 20, "batch_size": 128, "zeta": 0.6, "gamma": 0.1,
-        "head": "frozen", "settle": 0, "readout": "head", "guard": False,
+        "cc_batch_size": 256, "schedule": "constant", "lr": 1e-5, "epochs": 20, "batch_size": 128, "zeta": 0.6,
+        "gamma": 0.1, "head": "frozen", "settle": 0, "readout": "head", "guard": False,
     }  # fmt: skip
     for name in PAPER:
         params = RECIPES[name]["params"]

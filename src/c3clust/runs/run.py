@@ -152,8 +152,8 @@ class Run:
             self._write(estimator, dataset, self.record)
         except OSError as error:
             raise RunError(
-                f"The run is trained and the estimator fitted, but {self.folder} cannot be written: {error.strerror}. Its checkpoints are "
-                f"complete: once the folder can be written, continue with {self._how_to_resume()}."
+                f"The run is trained and the estimator fitted, but {self.folder} cannot be written: {error.strerror}. "
+                f"Its checkpoints are complete: once the folder can be written, continue with {self._how_to_resume()}."
             ) from None
         self.checkpoints.remove()
         if self.page:
