@@ -1,4 +1,4 @@
-"""Update docs/REPRODUCTION.md: the tables between its markers, and the figures in docs/figures.
+"""Update docs/REPRODUCTION.md and docs/FOLDERS.md: the tables between their markers, and the figures in docs/figures.
 
     c3clust paper all -o runs/paper
     c3clust paper table --data mnist-10k -o runs/mnist
@@ -17,21 +17,23 @@ from pathlib import Path
 from PIL import Image
 
 DOCS = Path(__file__).parent
-PAGE = DOCS / "REPRODUCTION.md"
+PAGES = (DOCS / "REPRODUCTION.md", DOCS / "FOLDERS.md")
 
 
-def rewritten(page: str, name: str, table: str) -> str:
-    """The page with a new table between the markers of `name`."""
+def rewrite(name: str, table: str) -> None:
+    """Put a new table between the markers of `name`, in the page that has them."""
     begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
-    if begin not in page or end not in page:
-        sys.exit(f"{PAGE} has no markers for {name!r}.")
-    return re.sub(f"{begin}.*?{end}", lambda _: f"{begin}\n{table.strip()}\n{end}", page, flags=re.DOTALL)
+    page = next((page for page in PAGES if begin in (text := page.read_text(encoding="utf-8")) and end in text), None)
+    if page is None:
+        sys.exit(f"No page has markers for {name!r}.")
+    new = f"{begin}\n{table.strip()}\n{end}"
+    text = re.sub(f"{begin}.*?{end}", lambda _: new, page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    page.write_text(text, encoding="utf-8")
 
 
 def main() -> None:
     if not sys.argv[1:] or not all("=" in word for word in sys.argv[1:]):
         sys.exit(__doc__)
-    page = PAGE.read_text(encoding="utf-8")
     (DOCS / "figures").mkdir(exist_ok=True)
     for word in sys.argv[1:]:
         name, _, folder = word.partition("=")
@@ -42,10 +44,9 @@ def main() -> None:
                 shutil.copy(figure.with_suffix(".csv"), DOCS / "figures")
             for findings in sorted(Path(folder).glob("*.md")):
                 if findings.name != "table.md":
-                    page = rewritten(page, findings.stem, findings.read_text(encoding="utf-8"))
+                    rewrite(findings.stem, findings.read_text(encoding="utf-8"))
         else:
-            page = rewritten(page, name, (Path(folder) / "table.md").read_text(encoding="utf-8"))
-    PAGE.write_text(page, encoding="utf-8")
+            rewrite(name, (Path(folder) / "table.md").read_text(encoding="utf-8"))
 
 
 if __name__ == "__main__":

@@ -59,6 +59,8 @@ def test_all_methods_on_the_features_of_an_encoder(c3clust, place, tmp_path):
     assert c3clust(*words).returncode == 0
     done = c3clust(*words, "--encoder", run)
     assert done.returncode == 0, done.stderr
+    runs = out / "runs"
+    assert [path.parent.parent for path in runs.rglob("c3clust-features")] == [runs]  # all methods share them
     plain, other = done.stdout.split("features of ", 1)
     for part in (plain, other):
         assert "| K-means |" in part

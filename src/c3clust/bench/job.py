@@ -85,8 +85,8 @@ class Result:
 
     status: "ok"; "collapsed" or "diverged": training went wrong, `reason` says how, and the scores are those of the
     labels it still produced, if any; "failed": it ended without a result; "missing": it has not been run.
-    scores_z: of spherical k-means in z, for CC and C3. seconds: wall time of this run, without its start;
-    processor_seconds: processor time, which other programs do not affect; 0 if the run was interrupted.
+    scores_z: of spherical k-means in z, for CC and C3 without an encoder. seconds: wall time of this run, without its
+    start; processor_seconds: processor time, which other programs do not affect; 0 if the run was interrupted.
     encoder: the encoder whose features were clustered, if any. Such results have tables of their own, since an encoder
     may have been trained with labels.
     """

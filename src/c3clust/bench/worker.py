@@ -31,6 +31,7 @@ from c3clust.records.assignments import Assignments
 from c3clust.records.record import RunRecord
 from c3clust.runs import Run
 from c3clust.runs.lock import locked
+from c3clust.runs.run import FEATURES
 from c3clust.training.checkpoint import Checkpoints
 
 WATCHED = ("cc", "c3")  # their z has unit rows, and their heads give labels at every epoch
@@ -68,7 +69,7 @@ def _fit(out: Path, folder: Path, job: Job) -> tuple[str, str, dict[str, Any]]:
     if record.encoder is not None:
         training = SUPERVISION.get(record.encoder["labels"], "trained somehow")
         numbers["encoder"] = f"{record.encoder['name']}, {training}"
-    if y is not None:
+    if y is not None and record.encoder is None:  # with an encoder, transform would encode all samples again
         z = methods.load_model(run).transform(samples)
         in_z = nearest(z, spherical_kmeans(z, record.n_clusters, job.seed))
         numbers["scores_z"] = metrics.scores(y, in_z)
@@ -81,7 +82,8 @@ def _train(samples: Dataset, options: dict[str, Any], run: Path, job: Job, out: 
     if job.start is not None:
         params["start"] = str((folder_of(out, job.start) / "run").absolute())
     began = time.process_time()
-    folder = Run(run, source=job.data, options=options, page=False, checkpoints=checkpoints)
+    features = run.parents[1] / FEATURES  # all jobs on the same data share them
+    folder = Run(run, source=job.data, options=options, page=False, checkpoints=checkpoints, features=features)
     methods.load(job.method)(**params, random_state=job.seed).fit(samples, run_dir=folder)
     return time.process_time() - began if is_new else 0.0
 

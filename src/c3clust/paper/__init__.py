@@ -6,11 +6,13 @@ An experiment defines the runs it needs, `jobs(setting)`, and what is made of th
     draw(rows) -> Figure                        from that file alone, so every figure can be drawn again without runs
     findings(rows) -> list of Finding           the paper's claims beside the numbers: FIGURE.md
 
-and any other experiment `write(setting, results, out)`, which returns the files it wrote. Runs are shared: each is run
-once in OUT/runs, whichever experiment needs it first (bench/).
+and any other experiment `write(setting, results, out)`, which returns the files it wrote. With `PARTIAL = True` that is
+called after an interruption too, with results of which some are missing. Runs are shared: each is run once in OUT/runs,
+whichever experiment needs it first (bench/).
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
@@ -50,8 +52,15 @@ def make(
     on_result: Callable[[bench.Result], None] = lambda result: None,
 ) -> list[Path]:
     """Run the jobs of an experiment that OUT lacks, and write its files."""
-    experiment = _load(name)
-    results = bench.run(experiment.jobs(setting), out, workers, on_result)
+    experiment, setting = _load(name), replace(setting, out=out)
+    jobs = experiment.jobs(setting)
+    try:
+        results = bench.run(jobs, out, workers, on_result)
+    except KeyboardInterrupt:
+        found = [bench.result_of(out, job) for job in jobs]
+        if getattr(experiment, "PARTIAL", False) and any(result.scores for result in found):
+            experiment.write(setting, found, out)
+        raise
     if hasattr(experiment, "write"):
         return experiment.write(setting, results, out)
     wrong = [r for r in results if r.status in ("failed", "diverged") and not r.scores]

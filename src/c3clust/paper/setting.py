@@ -7,6 +7,7 @@ budgets for a CPU. The recipe's zeta is used where it has one (Tiny-ImageNet).
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from c3clust import recipes
@@ -23,10 +24,11 @@ CC_EPOCHS = 60  # of a dataset without a recipe
 
 @dataclass(frozen=True)
 class Setting:
-    """A dataset and the seeds, with the jobs that the experiments share."""
+    """A dataset and the seeds, with the jobs that the experiments share. out: the folder of runs and results."""
 
     data: str = "digits"
     seeds: Sequence[int] = (0, 1, 2)
+    out: Path = Path("runs/paper")
 
     @property
     def n_clusters(self) -> int:

@@ -60,6 +60,8 @@ class Run:
         Write the report page.
     checkpoints : callable
         Makes the `Checkpoints` from the folder and the minutes.
+    features : path, optional
+        The folder that keeps the features of encoders. Default: beside the run folder.
     """
 
     def __init__(
@@ -74,11 +76,12 @@ class Run:
         resume: bool = True,
         page: bool = True,
         checkpoints: Callable[[Path, float], Checkpoints] = Checkpoints,
+        features: Path | None = None,
     ) -> None:
         self.folder, self.source, self.options, self.command = Path(folder), source, options or {}, command
         self.created = created or datetime.now(UTC).isoformat(timespec="seconds")
         self.checkpoint_minutes, self.resume, self.page = float(checkpoint_minutes), resume, page
-        self.make_checkpoints = checkpoints
+        self.make_checkpoints, self.features = checkpoints, features or self.folder.parent / FEATURES
         self.checkpoints: Checkpoints | None = None
         self.config: RunConfig | None = None
         self.record: RunRecord | None = None
@@ -88,11 +91,6 @@ class Run:
         """The unfinished run that a config describes."""
         names = ("source", "options", "command", "created", "checkpoint_minutes")
         return cls(folder, **{name: getattr(config, name) for name in names})
-
-    @property
-    def features(self) -> Path:
-        """The folder that keeps the features of encoders."""
-        return self.folder.parent / FEATURES
 
     def claim(self) -> None:
         """Make the folder; RunError if it cannot be used for this run."""
