@@ -8,7 +8,6 @@ meta device and then filled, so a file can neither run code nor ask for more mem
 import inspect
 import logging
 from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -28,22 +27,12 @@ from c3clust.records.edits import Edits
 from c3clust.runs import Run, RunConfig
 from c3clust.runs.config import is_object, plain
 from c3clust.training import TrainingContext, embed
-from c3clust.training.context import find_device, placed
+from c3clust.training.context import TrainingOptions, find_device, placed
 from c3clust.training.embed import device_of
 
-__all__ = ["Estimator", "TrainingOptions", "read_model", "restore"]
+__all__ = ["Estimator", "TrainingOptions", "method_name", "read_model", "restore"]
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class TrainingOptions:
-    """The parameters of an estimator that concern training; the defaults are for methods that train no network."""
-
-    augment: Any = "none"
-    device: str = "cpu"
-    compile: bool = False
-    verbose: bool = False
 
 
 class Estimator(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -254,8 +243,9 @@ class Estimator(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
 
 
 def method_name(estimator: Any) -> str:
-    """The name of the file or folder in `methods` that defines the class."""
-    return type(estimator).__module__.removeprefix("c3clust.methods.").partition(".")[0]
+    """The name of the file or folder in `methods` that defines the class of the estimator, or the class given."""
+    cls = estimator if isinstance(estimator, type) else type(estimator)
+    return cls.__module__.removeprefix("c3clust.methods.").partition(".")[0]
 
 
 def read_model(folder: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:

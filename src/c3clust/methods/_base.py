@@ -1,7 +1,7 @@
 """The parameters that methods share, as dataclasses: a method inherits those that it has, with their documentation.
 
 The docstring of each class below documents its parameters, without defaults, and attributes. `Clusterer` adds the
-entries that a method inherits to the method's own docstring, with the method's own default values.
+entries that a method inherits to the method's own docstring, with the method's own default values; and an example.
 """
 
 import re
@@ -13,7 +13,7 @@ from torch import nn
 
 from c3clust import checks
 from c3clust.errors import InputError
-from c3clust.estimator import Estimator, TrainingOptions
+from c3clust.estimator import Estimator, TrainingOptions, method_name
 from c3clust.networks.autoencoder import Autoencoder
 from c3clust.networks.readouts import Centred
 from c3clust.preprocess import SCALES, InputOptions
@@ -141,6 +141,11 @@ class AutoencoderFields(_Documented):
     """
 
     autoencoder: ClassVar[type[Autoencoder]] = Autoencoder
+    example: ClassVar[str] = """    >>> from sklearn.datasets import load_digits
+    >>> from c3clust import methods
+    >>> method = methods.load("NAME")(n_clusters=10, hidden=(50,), epochs=1, random_state=0)
+    >>> method.fit(load_digits().images / 16).predict_proba(load_digits().images[:2] / 16).shape
+    (2, 10)"""
 
     hidden: Any = (500, 500, 2000)
     code_dim: int = 10
@@ -257,6 +262,8 @@ def _with_inherited_entries(cls: type) -> str:
     found = {re.match(r" *(\w+)", section)[1]: section for section in sections}  # type: ignore[index]
     for title in ("Parameters", "Attributes"):
         found[title] = _section(title, _inherited(cls, title, _entries(found.get(title, ""))))
+    if "Examples" not in found and hasattr(cls, "example"):
+        found["Examples"] = "    Examples\n    --------\n" + cls.example.replace("NAME", method_name(cls))
     order = dict.fromkeys(("Parameters", "Attributes", *found))
     return "\n\n".join([summary, *(found[title] for title in order)]) + "\n    "
 

@@ -49,32 +49,30 @@ class AEObjective:
 # 3. Estimator
 
 
-@final
 @parameters
-class AE(AutoencoderFields, TrainingFields, Clusterer):
-    """Cluster with k-means in the code of an autoencoder.
+class ReconstructionFields(AutoencoderFields, TrainingFields):
+    """The parameters of a method that trains an autoencoder and nothing else.
 
     Parameters
     ----------
-    epochs : int or "auto", default="auto"
-        "auto" comes to about 500 steps, and at least 15 passes. The literature: 50 to 500 epochs.
-
-    References
-    ----------
-    Bengio, Lamblin, Popovici, Larochelle. Greedy layer-wise training of deep networks. NIPS 2006.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from c3clust.methods.ae import AE
-    >>> ae = AE(n_clusters=10, hidden=(50,), epochs=1, random_state=0).fit(load_digits().images / 16)
-    >>> ae.transform(load_digits().images[:2] / 16).shape
-    (2, 10)
+    epochs : int or "auto"
+        "auto" comes to about 500 steps, and at least 15 epochs. The literature: 50 to 500.
     """
 
     def _check_params(self) -> None:
         self._check_stage()
         self._check_autoencoder()
+
+
+@final
+@parameters
+class AE(ReconstructionFields, Clusterer):
+    """Cluster with k-means in the code of an autoencoder.
+
+    References
+    ----------
+    Bengio, Lamblin, Popovici, Larochelle. Greedy layer-wise training of deep networks. NIPS 2006.
+    """
 
     def _fit(self, context: TrainingContext) -> Centred:
         return fit_autoencoder(self, AEObjective(), context)

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from c3clust import checks, dist
-from c3clust.methods._base import AutoencoderFields, Clusterer, TrainingFields, parameters
-from c3clust.methods.ae import fit_autoencoder, reconstruction_errors
+from c3clust.methods._base import AutoencoderFields, Clusterer, parameters
+from c3clust.methods.ae import ReconstructionFields, fit_autoencoder, reconstruction_errors
 from c3clust.networks.readouts import Centred
 from c3clust.training import Batch, TrainingContext
 
@@ -48,36 +48,25 @@ class DAEObjective:
 
 @final
 @parameters
-class DAE(AutoencoderFields, TrainingFields, Clusterer):
+class DAE(ReconstructionFields, Clusterer):
     """Cluster with k-means in the code of a denoising autoencoder.
 
     Parameters
     ----------
     noise : float, default=0.25
         ν, the share of entries set to 0 before encoding.
-    epochs : int or "auto", default="auto"
-        "auto" comes to about 500 steps, and at least 15 passes. The literature: 50 to 500 epochs.
 
     References
     ----------
     Vincent, Larochelle, Lajoie, Bengio, Manzagol. Stacked denoising autoencoders: learning useful representations in
     a deep network with a local denoising criterion. JMLR 11, 2010.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from c3clust.methods.dae import DAE
-    >>> dae = DAE(n_clusters=10, hidden=(50,), epochs=1, random_state=0).fit(load_digits().images / 16)
-    >>> dae.transform(load_digits().images[:2] / 16).shape
-    (2, 10)
     """
 
     noise: float = 0.25
 
     def _check_params(self) -> None:
-        self._check_stage()
         checks.number("noise", self.noise, 0, 1, why="it is a share of the entries. A usual value is 0.25.")
-        self._check_autoencoder()
+        super()._check_params()
 
     def _fit(self, context: TrainingContext) -> Centred:
         return fit_autoencoder(self, DAEObjective(self.noise), context)

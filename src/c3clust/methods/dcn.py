@@ -99,14 +99,6 @@ class DCN(PretrainFields, TrainingFields, Clusterer):
     ----------
     Yang, Fu, Sidiropoulos, Hong. Towards K-means-friendly spaces: simultaneous deep learning and clustering. ICML 2017.
     https://arxiv.org/abs/1610.04794
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from c3clust.methods.dcn import DCN
-    >>> dcn = DCN(n_clusters=10, hidden=(50,), pretrain_epochs=1, epochs=1, random_state=0)
-    >>> dcn.fit(load_digits().images / 16).predict_proba(load_digits().images[:2] / 16).shape
-    (2, 10)
     """
 
     lam: float = 0.05

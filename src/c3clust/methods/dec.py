@@ -90,14 +90,6 @@ class DEC(PretrainFields, TrainingFields, Clusterer):
     ----------
     Xie, Girshick, Farhadi. Unsupervised deep embedding for clustering analysis. ICML 2016.
     https://arxiv.org/abs/1511.06335
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from c3clust.methods.dec import DEC
-    >>> dec = DEC(n_clusters=10, hidden=(50,), pretrain_epochs=1, epochs=1, random_state=0)
-    >>> dec.fit(load_digits().images / 16).predict_proba(load_digits().images[:2] / 16).shape
-    (2, 10)
     """
 
     lr: float = 1e-4

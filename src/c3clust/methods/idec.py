@@ -60,14 +60,6 @@ class IDEC(PretrainFields, TrainingFields, Clusterer):
     References
     ----------
     Guo, Gao, Liu, Yin. Improved deep embedded clustering with local structure preservation. IJCAI 2017.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from c3clust.methods.idec import IDEC
-    >>> idec = IDEC(n_clusters=10, hidden=(50,), pretrain_epochs=1, epochs=1, random_state=0)
-    >>> idec.fit(load_digits().images / 16).predict_proba(load_digits().images[:2] / 16).shape
-    (2, 10)
     """
 
     gamma: float = 0.1

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from c3clust import dist
-from c3clust.methods._base import AutoencoderFields, Clusterer, TrainingFields, parameters
-from c3clust.methods.ae import fit_autoencoder
+from c3clust.methods._base import Clusterer, parameters
+from c3clust.methods.ae import ReconstructionFields, fit_autoencoder
 from c3clust.networks.autoencoder import Autoencoder
 from c3clust.networks.readouts import Centred
 from c3clust.training import Batch, TrainingContext
@@ -72,32 +72,15 @@ class VAEObjective:
 
 @final
 @parameters
-class VAE(AutoencoderFields, TrainingFields, Clusterer):
+class VAE(ReconstructionFields, Clusterer):
     """Cluster with k-means on the mean codes of a variational autoencoder.
-
-    Parameters
-    ----------
-    epochs : int or "auto", default="auto"
-        "auto" comes to about 500 steps, and at least 15 passes. The literature: 50 to 500 epochs.
 
     References
     ----------
     Kingma, Welling. Auto-encoding variational Bayes. ICLR 2014. https://arxiv.org/abs/1312.6114
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from c3clust.methods.vae import VAE
-    >>> vae = VAE(n_clusters=10, hidden=(50,), epochs=1, random_state=0).fit(load_digits().images / 16)
-    >>> vae.transform(load_digits().images[:2] / 16).shape
-    (2, 10)
     """
 
     autoencoder: ClassVar[type[Autoencoder]] = VariationalAutoencoder
-
-    def _check_params(self) -> None:
-        self._check_stage()
-        self._check_autoencoder()
 
     def _fit(self, context: TrainingContext) -> Centred:
         return fit_autoencoder(self, VAEObjective(), context)

@@ -19,11 +19,21 @@ from c3clust.training.embed import embed
 from c3clust.training.loop import Stage, train
 from c3clust.training.objective import Alternating, Monitor, Objective
 
-__all__ = ["TrainingContext", "compiled", "find_device", "placed"]
+__all__ = ["TrainingContext", "TrainingOptions", "compiled", "find_device", "placed"]
 
 LARGEST = 1e15  # a value whose square, summed over a million features, is still finite in float32
 log = logging.getLogger(__name__)
 Network = TypeVar("Network", bound=nn.Module)
+
+
+@dataclass(frozen=True)
+class TrainingOptions:
+    """The parameters of an estimator that concern training; the defaults are for methods that train no network."""
+
+    augment: Any = "none"
+    device: str = "cpu"
+    compile: bool = False
+    verbose: bool = False
 
 
 @dataclass
