@@ -86,7 +86,8 @@ class Estimator(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         dataset = self._validate(X)
         self.preprocessor_, note = self._choose_preprocessor(dataset)
         options, seed = self._training_options(), self._seed(run)
-        policy = augment.policy(self._policy(dataset) if _is_auto(options.augment) else options.augment)
+        auto = isinstance(options.augment, str) and options.augment == "auto"
+        policy = augment.policy(self._policy(dataset) if auto else options.augment)
         device = find_device(options.device)
         if run is not None:
             run.claim()
@@ -212,7 +213,7 @@ class Estimator(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
 
     def _read(self, X: Any, reset: bool) -> Dataset:
         """X as a dataset; vectors are checked by scikit-learn's own rules."""
-        options = self._input_options().load_options if reset else self._load_options
+        options = self._input_options().load_options if reset else self.preprocessor_.load_options
         if isinstance(X, str | Path):
             return data.load(X, **options())
         if isinstance(X, Dataset) or (isinstance(X, np.ndarray | Tensor) and X.ndim > 2):
@@ -221,10 +222,6 @@ class Estimator(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             return data.load(X, **({} if reset else options()))
         X = X.detach().cpu().numpy() if isinstance(X, Tensor) else X
         return data.load(validate_data(self, X, reset=reset, dtype=[np.float64, np.float32]))
-
-    def _load_options(self) -> dict[str, Any]:
-        """How files are read for this fitted model: options for `data.load`."""
-        return self.preprocessor_.load_options()
 
     @property
     def _takes_rows(self) -> bool:
@@ -299,7 +296,3 @@ def restore(
     if len(shape) == 1:
         estimator.n_features_in_ = shape[0]
     return estimator
-
-
-def _is_auto(value: Any) -> bool:
-    return isinstance(value, str) and value == "auto"

@@ -33,7 +33,9 @@ def predict(
 
     estimator = methods.load_model(run, **({"device": device} if device else {}))
     given = opt.reading_options(column, cache, workers, memory, max_bad)
-    options = estimator._load_options() | {name: value for name, value in given.items() if value is not None}
+    options = estimator.preprocessor_.load_options() | {
+        name: value for name, value in given.items() if value is not None
+    }
     samples = data.load(source, **options)
     assignments = Assignments(samples.names, *estimator._predict(samples))
     if out is None:

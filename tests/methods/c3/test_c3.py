@@ -260,7 +260,7 @@ def test_a_head_keeps_its_clusters_where_those_of_z_have_become_uneven(monkeypat
     uneven[:8], uneven[8:16] = 1, 2
     found = iter([even, uneven])
     h = torch.zeros(120, cc.network_.g_c[0].in_features)
-    monkeypatch.setattr("c3clust.methods.c3.estimator.cluster_projections", lambda network, context: (h, next(found)))
+    monkeypatch.setattr("c3clust.methods.c3.views.cluster_projections", lambda network, context: (h, next(found)))
     kept = C3(3, start=cc, epochs=1, settle=1, zeta=0.8, random_state=0).fit(x)
     assert "left unchanged" in kept.notes_[0]
     assert np.bincount(kept.labels_, minlength=3).min() > 30

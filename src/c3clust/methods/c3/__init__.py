@@ -11,7 +11,8 @@ zeta is found from the data (zeta.py), and a guard stops a stage 2 that fails. T
 recipes.AS_PUBLISHED.
 """
 
-from c3clust.methods.c3.estimator import C3, C3Objective
+from c3clust.methods.c3.estimator import C3
 from c3clust.methods.c3.loss import c3_loss, log_pair_weights, pair_weights, positive_pairs, positives_per_view
+from c3clust.methods.c3.views import C3Objective
 
 __all__ = ["C3", "C3Objective", "c3_loss", "log_pair_weights", "pair_weights", "positive_pairs", "positives_per_view"]

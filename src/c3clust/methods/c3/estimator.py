@@ -1,67 +1,33 @@
-"""The C3 estimator: what one step minimises, and the stages of a fit."""
+"""The C3 estimator: its parameters, and which guidance it uses."""
 
 import copy
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, final
 
 import torch
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor, nn
+from torch import nn
 
-from c3clust import checks, dist
+from c3clust import checks
 from c3clust.data.samples import Dataset
 from c3clust.errors import InputError
 from c3clust.estimator import read_model, restore
 from c3clust.methods._base import Clusterer, EncoderFields, parameters
-from c3clust.methods.c3.guard import Guard, effective_clusters
 from c3clust.methods.c3.heads import PRIORS, fit_heads
 from c3clust.methods.c3.images import GuidedObjective, assign_neighbours, calibration
-from c3clust.methods.c3.loss import c3_loss, positives_per_view
-from c3clust.methods.c3.zeta import SAMPLES, choose_zeta
-from c3clust.methods.cc import CC, CCObjective, cluster_loss, cluster_projections, fit_head
-from c3clust.metrics import acc
+from c3clust.methods.c3.views import HEADS, fit_views
+from c3clust.methods.cc import CC, CCObjective
 from c3clust.networks import ClusterNet
-from c3clust.networks.readouts import spherical_kmeans
 from c3clust.networks.voting import VotingHeads
 from c3clust.preprocess import InputOptions, Preprocessor
-from c3clust.training import Batch, Stage, TrainingContext, auto_epochs, encode_views
+from c3clust.training import Stage, TrainingContext, auto_epochs
 
-__all__ = ["C3", "C3Objective"]
+__all__ = ["C3"]
 
-LOST = 0.05  # share of samples on which the head disagrees with k-means in z: the head has lost the clusters
-EVEN = 0.95  # of the effective clusters in z before stage 2: the clusters of z have not merged
-HEADS = ("follow", "frozen", "joint")
 STAGE_2 = {"zeta": "auto", "gamma": 0.1, "head": "follow", "settle": "auto", "readout": "head"}  # unless views guide
 NARROW = 64  # features; up to here vectors are columns with units of their own, and are standardised
-
-
-@dataclass(frozen=True)
-class C3Objective:
-    """What one step of stage 2 minimises over the batch of all processes.
-
-    head = "frozen": f and g_I get L_C3, g_C nothing.
-    head = "follow": the same, and g_C gets CC's cluster loss on detached h, which trains nothing else.
-    head = "joint": CC's cluster loss trains f too.
-    """
-
-    zeta: float
-    gamma: float
-    tau_c: float
-    head: str
-
-    def __call__(self, network: ClusterNet, batch: Batch) -> dict[str, Tensor]:
-        h_a, h_b = network.encode(batch.x_a), network.encode(batch.x_b)
-        z_a, z_b = dist.gather(network.project(h_a)), dist.gather(network.project(h_b))
-        c3 = c3_loss(z_a, z_b, self.zeta, self.gamma)
-        terms = {"loss": c3, "c3_loss": c3, "positives_per_view": positives_per_view(z_a, z_b, self.zeta)}
-        if self.head != "frozen":
-            follow = self.head == "follow"
-            c_a, c_b = (dist.gather(network.assign(h.detach() if follow else h)) for h in (h_a, h_b))
-            cluster = cluster_loss(c_a, c_b, self.tau_c)
-            terms |= {"loss": c3 + cluster, "cluster_loss": cluster}
-        return terms
 
 
 @final
@@ -232,7 +198,7 @@ class C3(EncoderFields, Clusterer):
 
     def _fit(self, context: TrainingContext) -> nn.Module:
         if not self._uses_neighbours(context.shape):
-            return self._fit_stages(context)
+            return fit_views(self, None if self.start is None else _fitted(self.start), context)
         return self._fit_heads(context) if len(context.shape) == 1 else self._fit_images(context)
 
     def _fit_heads(self, context: TrainingContext) -> VotingHeads:
@@ -266,81 +232,6 @@ class C3(EncoderFields, Clusterer):
         network.temperature = calibration(network, context, quality.estimated_accuracy)
         self.quality_ = quality.plain()
         return network
-
-    def _fit_stages(self, context: TrainingContext) -> ClusterNet:
-        """Guidance by views: CC, then the C3 loss."""
-        network = self._stage_1()._fit(context) if self.start is None else self._started(context)
-        self._keep_start(network, context)
-        epochs = self._epochs(context, 56, 3, 20)
-        stage = Stage("c3", epochs, self.batch_size, self.lr, self.schedule)
-        settle = 0 if self.head == "frozen" else self.settle if isinstance(self.settle, int) else epochs
-        before = cluster_projections(network, context)[1] if settle else torch.empty(0)
-        self.zeta_, zeta_note = self._choose_zeta(network, context)
-        objective = C3Objective(self.zeta_, self.gamma, self.tau_c, self.head)
-        note = context.train(stage, network, objective, self._new_guard())
-        note["zeta"] = zeta_note
-        stopped = self.guard and note["guard"]["decision"]
-        if settle and not stopped:
-            if not self._init_head_from_features:
-                _refit_lost_head(network, before, context)
-            stage, objective = replace(stage, name="settle", epochs=settle), replace(objective, head="joint")
-            context.train(stage, network, objective, self._new_guard())
-        if self.readout == "z":
-            centres = spherical_kmeans(context.projections(network), self.n_clusters, context.seed)
-            network.centres = torch.from_numpy(centres).to(context.device)
-        return network
-
-    def _choose_zeta(self, network: ClusterNet, context: TrainingContext) -> tuple[float, dict[str, Any]]:
-        """The threshold, and how it was found."""
-        if not isinstance(self.zeta, str):
-            return float(self.zeta), {"chosen": float(self.zeta)}
-        started = time.perf_counter()
-        h = encode_views(network, context.x, context.policy, context.size, self.batch_size, SAMPLES, context.seed)
-        zeta, note = choose_zeta(network.g_i, h, self.n_clusters, self.batch_size, self._probe_loss, context.seed)
-        context.notes.append(note["why"])
-        return dist.agree(zeta), note | {"seconds": time.perf_counter() - started}
-
-    def _probe_loss(self, z_a: Tensor, z_b: Tensor, zeta: float) -> tuple[Tensor, Tensor]:
-        return c3_loss(z_a, z_b, zeta, self.gamma), positives_per_view(z_a, z_b, zeta)
-
-    def _new_guard(self) -> Guard | None:
-        return Guard() if self.guard else None
-
-    def _started(self, context: TrainingContext) -> ClusterNet:
-        """A copy of the network of `start`."""
-        start = _fitted(self.start)
-        if start.input_shape_ != context.shape or start.n_clusters != self.n_clusters:
-            raise InputError(
-                f"start was fitted for {start.n_clusters} clusters of samples {start.input_shape_}; "
-                f"asked for are {self.n_clusters} clusters of {context.shape}. Give a start that fits, or none."
-            )
-        network = copy.deepcopy(start.network_).to(context.device)
-        network.centres = None
-        return network
-
-
-def _refit_lost_head(network: ClusterNet, before: Tensor, context: TrainingContext) -> None:
-    """Fit g_C to the clusters of z if it has lost them: if it disagrees on more than LOST of the samples.
-
-    Only where z has kept its clusters: where they are far less even than `before` stage 2, clusters of z have merged,
-    and the head is the better of the two.
-    """
-    h, labels = cluster_projections(network, context)
-    with torch.no_grad():
-        own = network.g_c(h.to(context.device)).argmax(dim=1).cpu()
-    disagreement = 1 - acc(labels.numpy(), own.numpy())
-    if disagreement <= LOST:
-        return
-    finding = f"After stage c3 the cluster head disagreed with k-means in z on {disagreement:.0%} of the samples"
-    now, then = (effective_clusters(torch.bincount(found).tolist()) for found in (labels, before))
-    if now < EVEN * then:
-        context.notes.append(
-            f"{finding}. It was left unchanged, since the clusters of z have become uneven: their effective number "
-            f"fell from {then:.1f} to {now:.1f}."
-        )
-        return
-    fit_head(network, h, labels, context)
-    context.notes.append(f"{finding}, so it was fitted to the clusters of z before the stage settle.")
 
 
 def _fitted(start: Any) -> Any:

@@ -1,0 +1,128 @@
+"""Guidance by views, the paper's: CC, then pairs of views whose projections are close are positives."""
+
+import copy
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from c3clust import dist
+from c3clust.errors import InputError
+from c3clust.methods.c3.guard import Guard, effective_clusters
+from c3clust.methods.c3.loss import c3_loss, positives_per_view
+from c3clust.methods.c3.zeta import SAMPLES, choose_zeta
+from c3clust.methods.cc import cluster_loss, cluster_projections, fit_head
+from c3clust.metrics import acc
+from c3clust.networks import ClusterNet
+from c3clust.networks.readouts import spherical_kmeans
+from c3clust.training import Batch, Stage, TrainingContext, encode_views
+
+__all__ = ["HEADS", "C3Objective", "fit_views"]
+
+LOST = 0.05  # share of samples on which the head disagrees with k-means in z: the head has lost the clusters
+EVEN = 0.95  # of the effective clusters in z before stage 2: the clusters of z have not merged
+HEADS = ("follow", "frozen", "joint")
+
+
+@dataclass(frozen=True)
+class C3Objective:
+    """What one step of stage 2 minimises over the batch of all processes.
+
+    head = "frozen": f and g_I get L_C3, g_C nothing.
+    head = "follow": the same, and g_C gets CC's cluster loss on detached h, which trains nothing else.
+    head = "joint": CC's cluster loss trains f too.
+    """
+
+    zeta: float
+    gamma: float
+    tau_c: float
+    head: str
+
+    def __call__(self, network: ClusterNet, batch: Batch) -> dict[str, Tensor]:
+        h_a, h_b = network.encode(batch.x_a), network.encode(batch.x_b)
+        z_a, z_b = dist.gather(network.project(h_a)), dist.gather(network.project(h_b))
+        c3 = c3_loss(z_a, z_b, self.zeta, self.gamma)
+        terms = {"loss": c3, "c3_loss": c3, "positives_per_view": positives_per_view(z_a, z_b, self.zeta)}
+        if self.head != "frozen":
+            follow = self.head == "follow"
+            c_a, c_b = (dist.gather(network.assign(h.detach() if follow else h)) for h in (h_a, h_b))
+            cluster = cluster_loss(c_a, c_b, self.tau_c)
+            terms |= {"loss": c3 + cluster, "cluster_loss": cluster}
+        return terms
+
+
+def fit_views(method: Any, start: Any, context: TrainingContext) -> ClusterNet:
+    """CC, or the network of the fitted `start`; then the C3 loss; then a few joint epochs."""
+    network = method._stage_1()._fit(context) if start is None else _started(method, start, context)
+    method._keep_start(network, context)
+    epochs = method._epochs(context, 56, 3, 20)
+    stage = Stage("c3", epochs, method.batch_size, method.lr, method.schedule)
+    settle = 0 if method.head == "frozen" else method.settle if isinstance(method.settle, int) else epochs
+    before = cluster_projections(network, context)[1] if settle else torch.empty(0)
+    method.zeta_, zeta_note = _choose_zeta(method, network, context)
+    objective = C3Objective(method.zeta_, method.gamma, method.tau_c, method.head)
+    note = context.train(stage, network, objective, Guard() if method.guard else None)
+    note["zeta"] = zeta_note
+    stopped = method.guard and note["guard"]["decision"]
+    if settle and not stopped:
+        if not method._init_head_from_features:
+            refit_lost_head(network, before, context)
+        stage, objective = replace(stage, name="settle", epochs=settle), replace(objective, head="joint")
+        context.train(stage, network, objective, Guard() if method.guard else None)
+    if method.readout == "z":
+        centres = spherical_kmeans(context.projections(network), method.n_clusters, context.seed)
+        network.centres = torch.from_numpy(centres).to(context.device)
+    return network
+
+
+def _choose_zeta(method: Any, network: ClusterNet, context: TrainingContext) -> tuple[float, dict[str, Any]]:
+    """The threshold, and how it was found."""
+    if not isinstance(method.zeta, str):
+        return float(method.zeta), {"chosen": float(method.zeta)}
+
+    def loss(z_a: Tensor, z_b: Tensor, zeta: float) -> tuple[Tensor, Tensor]:
+        return c3_loss(z_a, z_b, zeta, method.gamma), positives_per_view(z_a, z_b, zeta)
+
+    started = time.perf_counter()
+    h = encode_views(network, context.x, context.policy, context.size, method.batch_size, SAMPLES, context.seed)
+    zeta, note = choose_zeta(network.g_i, h, method.n_clusters, method.batch_size, loss, context.seed)
+    context.notes.append(note["why"])
+    return dist.agree(zeta), note | {"seconds": time.perf_counter() - started}
+
+
+def _started(method: Any, start: Any, context: TrainingContext) -> ClusterNet:
+    """A copy of the network of `start`."""
+    if start.input_shape_ != context.shape or start.n_clusters != method.n_clusters:
+        raise InputError(
+            f"start was fitted for {start.n_clusters} clusters of samples {start.input_shape_}; "
+            f"asked for are {method.n_clusters} clusters of {context.shape}. Give a start that fits, or none."
+        )
+    network = copy.deepcopy(start.network_).to(context.device)
+    network.centres = None
+    return network
+
+
+def refit_lost_head(network: ClusterNet, before: Tensor, context: TrainingContext) -> None:
+    """Fit g_C to the clusters of z if it has lost them: if it disagrees on more than LOST of the samples.
+
+    Only where z has kept its clusters: where they are far less even than `before` stage 2, clusters of z have merged,
+    and the head is the better of the two.
+    """
+    h, labels = cluster_projections(network, context)
+    with torch.no_grad():
+        own = network.g_c(h.to(context.device)).argmax(dim=1).cpu()
+    disagreement = 1 - acc(labels.numpy(), own.numpy())
+    if disagreement <= LOST:
+        return
+    finding = f"After stage c3 the cluster head disagreed with k-means in z on {disagreement:.0%} of the samples"
+    now, then = (effective_clusters(torch.bincount(found).tolist()) for found in (labels, before))
+    if now < EVEN * then:
+        context.notes.append(
+            f"{finding}. It was left unchanged, since the clusters of z have become uneven: their effective number "
+            f"fell from {then:.1f} to {now:.1f}."
+        )
+        return
+    fit_head(network, h, labels, context)
+    context.notes.append(f"{finding}, so it was fitted to the clusters of z before the stage settle.")
