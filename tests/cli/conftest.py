@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-QUICK = ("--set", "cc_epochs=1", "--set", "epochs=1")
+QUICK = ("--set", "cc_epochs=1", "--set", "epochs=1", "--set", "guidance=views")
 
 
 @pytest.fixture(scope="session")

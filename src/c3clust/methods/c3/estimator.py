@@ -26,7 +26,8 @@ from c3clust.training import Stage, TrainingContext, auto_epochs
 
 __all__ = ["C3"]
 
-STAGE_2 = {"zeta": "auto", "gamma": 0.1, "head": "follow", "settle": "auto", "readout": "head"}  # unless views guide
+# Parameters of guidance by views; with other values, guidance="auto" means views.
+STAGE_2 = {"zeta": "auto", "gamma": 0.1, "head": "follow", "settle": "auto", "readout": "head", "guard": True}
 NARROW = 64  # features; up to here vectors are columns with units of their own, and are standardised
 
 
@@ -43,8 +44,8 @@ class C3(EncoderFields, Clusterer):
     guidance : {"auto", "neighbours", "views"}, default="auto"
         Which pairs of samples are positives. "neighbours": nearest neighbours in the space of the feature vectors, or
         of the features that the instance loss has learned from images. "views": views whose projections z are close
-        after CC; the paper. "auto": neighbours, unless `start`, `zeta`, `gamma`, `head`, `settle` or `readout` is
-        given, which belong to views, or a `backbone` for feature vectors.
+        after CC; the paper. "auto": neighbours, unless `start`, `zeta`, `gamma`, `head`, `settle`, `readout` or
+        `guard` is given, which belong to views, or a `backbone` for feature vectors.
     prior : {"auto", "even", "free"} or float, default="auto"
         With neighbours: how strongly clusters are pressed to equal sizes. "even" is 1, "free" the smallest value that
         is tried (.25 for feature vectors, 0 for images), "auto" selects the value at which independent members agree.
