@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from sklearn.metrics import adjusted_rand_score
 
-from c3clust.methods.c3.consensus import consensus, matched_agreement, select_prior, stability, vote
+from c3clust.methods.c3.consensus import consensus, matched_agreement, rand_index, select_prior, stability, vote
 
 RNG = np.random.default_rng(0)
 
@@ -52,3 +53,10 @@ def test_the_prior_on_which_members_agree_is_selected_and_even_sizes_are_kept_wi
 
 def test_one_member_agrees_with_itself():
     assert stability(RNG.integers(0, 3, (1, 20))) == 1
+
+
+def test_the_rand_index_is_scikit_learns():
+    for k in (1, 2, 5):
+        a, b = RNG.integers(0, k, 60), RNG.integers(0, k + 1, 60)
+        assert rand_index(a, b) == pytest.approx(adjusted_rand_score(a, b), abs=1e-12)
+        assert rand_index(a, a) == 1
