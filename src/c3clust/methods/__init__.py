@@ -34,7 +34,7 @@ def load(name: str) -> Any:
     """The estimator class of a method.
 
     >>> load("c3")
-    <class 'c3clust.methods.c3.C3'>
+    <class 'c3clust.methods.c3.estimator.C3'>
     """
     if name not in names():
         raise InputError(f"method {name!r} is unknown. {suggest(name, names())}")

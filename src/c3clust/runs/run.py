@@ -104,7 +104,7 @@ class Run:
             unfinished = (folder / "request.json").exists()
             if unfinished and not self.resume:
                 raise RunError(
-                    f"{folder} holds an unfinished run: continue it with c3clust resume {folder}, "
+                    f"{folder} holds an unfinished run: go on with it by c3clust resume {folder}, "
                     "or choose another folder with -o."
                 )
             if not unfinished and any(path.name != "lock" and not _is_partial(path) for path in folder.iterdir()):

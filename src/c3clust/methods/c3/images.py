@@ -9,6 +9,7 @@ from torch.nn import functional as F
 
 from c3clust import dist
 from c3clust.methods.c3.confidence import accuracy_interval, compare, temperature_for
+from c3clust.methods.c3.consensus import matched_agreement
 from c3clust.methods.c3.graph import MEMBERS, NEIGHBOURS, PRIORS, read_clusters
 from c3clust.methods.c3.heads import MOST, Quality
 from c3clust.methods.c3.neighbours import kmeans, nearest, unit_rows
@@ -62,7 +63,8 @@ def assign_neighbours(
     confidence, labels = head_assignments(network, h, context).max(dim=1)
     labels[chosen], confidence[chosen] = found, sure
     estimate = float(sure.mean())
-    interval = accuracy_interval(estimate, len(chosen), [float((m == reading.labels).mean()) for m in reading.members])
+    agreements = [matched_agreement(member, reading.labels, network.n_clusters) for member in reading.members]
+    interval = accuracy_interval(estimate, len(chosen), agreements)
     rows = unit_rows(h[chosen].numpy() - h[chosen].numpy().mean(axis=0))
     simple = kmeans(rows, network.n_clusters, context.seed, n_init=10).labels_
     near = nearest(rows, min(NEIGHBOURS, len(rows) - 1))
