@@ -19,7 +19,7 @@ HALF = 0.5  # estimated accuracy below which more are wrong than right
 TINY = 0.1  # of an even share
 GIANT = 0.5  # of all samples
 UNSURE = 0.4  # from 0 (guessing) to 1 (certainty)
-RARE = 1 / 30  # a prior below this lets rare groups share a cluster, on which all members may agree
+RARE = 1.0  # below this prior, images from scratch may share clusters in a way on which all members agree
 SPARSE = 20  # samples per cluster
 ALIKE = 0.9  # cosine of two centres
 
