@@ -206,8 +206,8 @@ class Preprocessor:
 
 
 @dataclass(frozen=True)
-class _Bytes:
-    """Pictures in [0, 1], as bytes when they are read. Bytes that became float32 or float64 are themselves again."""
+class _Converted:
+    """Samples x that are converted when they are read."""
 
     x: ArrayLike
 
@@ -215,34 +215,31 @@ class _Bytes:
     def shape(self) -> tuple[int, ...]:
         return self.x.shape
 
+    def __len__(self) -> int:
+        return len(self.x)
+
+
+@dataclass(frozen=True)
+class _Bytes(_Converted):
+    """Pictures in [0, 1], as bytes when they are read. Bytes that became float32 or float64 are themselves again."""
+
     @property
     def dtype(self) -> np.dtype:
         return np.dtype(np.uint8)
-
-    def __len__(self) -> int:
-        return len(self.x)
 
     def __getitem__(self, index: Any) -> np.ndarray:
         return np.rint(np.asarray(self.x[index], dtype=np.float64) * 255).astype(np.uint8)
 
 
 @dataclass(frozen=True)
-class _Scaled:
+class _Scaled(_Converted):
     """Feature vectors, standardised when they are read; without a scaling, each one scaled to unit length."""
 
-    x: ArrayLike
     scaling: Scaling | None
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.x.shape
 
     @property
     def dtype(self) -> np.dtype:
         return np.dtype(np.float32)
-
-    def __len__(self) -> int:
-        return len(self.x)
 
     @property
     def views(self) -> ArrayLike:
