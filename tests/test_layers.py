@@ -9,13 +9,15 @@ import c3clust
 
 PACKAGE = Path(c3clust.__file__).parent
 LAYERS = [
-    {"errors", "files", "dist"},
+    {"errors"},
+    {"limits", "dist"},
+    {"files"},
     {"ops", "checks", "metrics", "progress", "onepass", "model_io"},
     {"records", "data", "augment", "networks"},
     {"report", "encoders"},
     {"preprocess", "training"},
     {"runs"},
-    {"estimator"},
+    {"estimator", "saved"},
     {"methods"},
     {"recipes"},
     {"bench"},

@@ -1,11 +1,9 @@
-"""The scikit-learn surface of all methods: `fit`, `predict`, `predict_proba`, `transform`, `save`, and `restore`.
+"""The scikit-learn surface of all methods: `fit`, `predict`, `predict_proba`, `transform`, `save`.
 
 A method defines `_check_params()`, `_build_network(shape)` and `_fit(context) -> network`, where the network maps the
-samples that it is given to (z, c). A saved model executes nothing when it is loaded: the network is built on torch's
-meta device and then filled, so a file can neither run code nor ask for more memory than it has.
+samples that it is given to (z, c). saved.py reads what `save` writes.
 """
 
-import inspect
 import logging
 from contextlib import nullcontext
 from pathlib import Path
@@ -21,16 +19,16 @@ from torch import Tensor, nn
 from c3clust import augment, checks, data, model_io
 from c3clust.data.samples import Dataset, Table
 from c3clust.encoders import Encoder
-from c3clust.errors import InputError, RunError
+from c3clust.errors import InputError
 from c3clust.preprocess import InputOptions, Preprocessor
 from c3clust.records.edits import Edits
 from c3clust.runs import Run, RunConfig
-from c3clust.runs.config import is_object, plain
+from c3clust.runs.config import plain
 from c3clust.training import TrainingContext, embed
-from c3clust.training.context import TrainingOptions, find_device, placed
+from c3clust.training.context import TrainingOptions, find_device
 from c3clust.training.embed import device_of
 
-__all__ = ["Estimator", "TrainingOptions", "method_name", "read_model", "restore"]
+__all__ = ["Estimator", "TrainingOptions", "method_name"]
 
 log = logging.getLogger(__name__)
 
@@ -243,56 +241,3 @@ def method_name(estimator: Any) -> str:
     """The name of the file or folder in `methods` that defines the class of the estimator, or the class given."""
     cls = estimator if isinstance(estimator, type) else type(estimator)
     return cls.__module__.removeprefix("c3clust.methods.").partition(".")[0]
-
-
-def read_model(folder: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """The checked contents of model.json and the tensors of model.safetensors."""
-    folder = Path(folder)
-    meta, tensors = model_io.read(folder / "model", "saved model")
-    for name, kind in {"method": str, "params": dict, "input_shape": list, "policy": dict}.items():
-        if not isinstance(meta.get(name), kind):
-            raise RunError(f"{folder / 'model.json'}: the field {name!r} is missing or not a {kind.__name__}.")
-    shape = meta["input_shape"]
-    if not all(isinstance(v, int) and 0 < v < 2**20 for v in shape) or len(shape) not in (1, 3):
-        raise RunError(f"{folder / 'model.json'}: input_shape must be (features) or (channels, height, width).")
-    return meta, tensors
-
-
-def restore(
-    cls: type, folder: str | Path, given: dict[str, Any], meta: dict[str, Any], tensors: dict[str, Tensor]
-) -> Any:
-    """A fitted estimator of class `cls` from what `read_model` returned; `given` holds parameters that are objects."""
-    for name in ("backbone", "encoder"):
-        own = meta["params"].get(name)
-        if is_object(own) and name not in given:
-            raise RunError(
-                f"{folder} was trained with a module of your own as {name} ({own['object']}), "
-                f"which is not in the file: give it again as load(..., {name}=module)."
-            )
-    params = {name: value for name, value in meta["params"].items() if not is_object(value)}
-    for name in params:
-        if name not in inspect.signature(cls).parameters:
-            raise RunError(f"{folder}: {cls.__name__} has no parameter {name!r}; the model is of another version.")
-    older = {name: value for name, value in cls.older_models.items() if name not in meta["params"]}  # type: ignore[attr-defined]
-    estimator = cls(**(older | params | given))
-    try:
-        checks.whole("n_clusters", estimator.n_clusters, why="it is the number of clusters.")
-        estimator._check_params()
-        known = "policy" in meta["policy"]
-        estimator.policy_ = augment.spec(augment.policy(meta["policy"])) if known else meta["policy"]
-        shape = tuple(meta["input_shape"])
-        estimator.preprocessor_ = Preprocessor.from_state(
-            shape, estimator._input_options(), meta.get("encoder"), tensors, given.get("encoder")
-        )
-        with torch.device("meta"):
-            network = estimator._build_network(shape)
-        weights = {name: t for name, t in tensors.items() if not name.startswith("scale.")}
-        network.load_state_dict(weights, strict=True, assign=True)
-    except (RuntimeError, InputError, TypeError, ValueError) as error:
-        raise RunError(f"{folder} is damaged or of another kind: {str(error).splitlines()[0]}") from None
-    device = find_device(estimator._training_options().device)
-    estimator.network_ = placed(network, shape, device).eval()
-    estimator._edits_ = Edits.read(Path(folder), estimator.n_clusters)
-    if len(shape) == 1:
-        estimator.n_features_in_ = shape[0]
-    return estimator

@@ -37,7 +37,7 @@ def test_a_folder_of_transformers_needs_no_network(transformers, tmp_path, no_ne
     assert encoder.describe()["labels"] == labels
     fitted = CC(encoder=f"hf:{tmp_path / 'model'}", views=1, epochs=1, **QUICK).fit(x)
     fitted.save(tmp_path / "run")
-    np.testing.assert_array_equal(load(tmp_path / "run").predict(x), fitted.labels_)
+    np.testing.assert_array_equal(load(tmp_path / "run", encoder=f"hf:{tmp_path / 'model'}").predict(x), fitted.labels_)
 
 
 def test_other_files_than_safetensors_are_not_read(transformers, tmp_path, no_network):

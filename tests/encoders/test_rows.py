@@ -155,6 +155,8 @@ def test_a_run_on_a_table_is_an_encoder(people, tmp_path):
     second = KMeans(2, encoder=str(tmp_path / "first"), random_state=0).fit(people)
     np.testing.assert_array_equal(second.encoder_note_["features"], 6)
     second.save(tmp_path / "second")
-    np.testing.assert_array_equal(c3clust.load(tmp_path / "second").predict(people), second.labels_)
+    np.testing.assert_array_equal(
+        c3clust.load(tmp_path / "second", encoder=str(tmp_path / "first")).predict(people), second.labels_
+    )
     third = CC(2, encoder=str(tmp_path / "first"), epochs=1, views=1, batch_size=32, random_state=0).fit(people)
     assert third.input_shape_ == (6,)

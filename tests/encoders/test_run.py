@@ -17,7 +17,7 @@ def test_a_run_is_an_encoder(tmp_path, pictures):
     np.testing.assert_allclose(second.transform(x[:3]).shape, (3, 6))
     assert second.encoder_note_["labels"] == "no"
     second.save(tmp_path / "second")
-    np.testing.assert_array_equal(load(tmp_path / "second").predict(x), second.labels_)
+    np.testing.assert_array_equal(load(tmp_path / "second", encoder=str(tmp_path / "first")).predict(x), second.labels_)
     CC(backbone="convnet", epochs=1, projection_dim=6, **QUICK).fit(x).save(tmp_path / "first")
     with pytest.raises(RunError, match="is not the one that is here now"):
-        load(tmp_path / "second")
+        load(tmp_path / "second", encoder=str(tmp_path / "first"))

@@ -79,7 +79,7 @@ def test_fit_save_load_predict(bert, sentences, tmp_path, method):
     quick = {"epochs": 8} if method is CC else {}
     fitted = method(2, encoder=f"bert:{bert}", random_state=0, **quick).fit(sentences)
     fitted.save(tmp_path / "model")
-    again = c3clust.load(tmp_path / "model")
+    again = c3clust.load(tmp_path / "model", encoder=f"bert:{bert}")
     np.testing.assert_array_equal(again.predict(sentences), fitted.labels_)
     (tmp_path / "new.txt").write_text("the cat sits on the dog\n\nthe soup is hot with rice\n")
     assert again.predict(tmp_path / "new.txt").shape == (2,)
@@ -91,7 +91,7 @@ def test_a_run_needs_the_encoder_that_it_was_made_with(bert, sentences, tmp_path
     KMeans(2, encoder=f"bert:{bert}", random_state=0).fit(sentences).save(tmp_path / "model")
     (bert / "model.safetensors").rename(bert / "moved")
     with pytest.raises((RunError, DataError), match=r"model.safetensors is missing"):
-        c3clust.load(tmp_path / "model")
+        c3clust.load(tmp_path / "model", encoder=f"bert:{bert}")
 
 
 def test_without_the_package_the_message_says_how_to_get_it(monkeypatch, sentences):
@@ -213,11 +213,14 @@ def test_a_model_that_cannot_be_downloaded(monkeypatch):
 def test_a_run_on_texts_is_an_encoder(bert, sentences, tmp_path):
     first = CC(2, encoder=f"bert:{bert}", epochs=2, projection_dim=6, random_state=0).fit(sentences)
     first.save(tmp_path / "first")
-    second = KMeans(2, encoder=str(tmp_path / "first"), random_state=0).fit(sentences)
+    with pytest.raises(RunError, match="loaded only if you name it yourself"):
+        KMeans(2, encoder=str(tmp_path / "first")).fit(sentences)
+    spec = f"{tmp_path / 'first'}+bert:{bert}"
+    second = KMeans(2, encoder=spec, random_state=0).fit(sentences)
     np.testing.assert_array_equal(second.encoder_.encode(sentences), first.transform(sentences))
     second.save(tmp_path / "second")
-    np.testing.assert_array_equal(c3clust.load(tmp_path / "second").predict(sentences), second.labels_)
-    third = CC(2, encoder=str(tmp_path / "first"), epochs=1, views=1, random_state=0).fit(sentences)
+    np.testing.assert_array_equal(c3clust.load(tmp_path / "second", encoder=spec).predict(sentences), second.labels_)
+    third = CC(2, encoder=spec, epochs=1, views=1, random_state=0).fit(sentences)
     assert third.input_shape_ == (6,)
 
 

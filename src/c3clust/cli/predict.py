@@ -17,6 +17,9 @@ def predict(
     run: opt.Run,
     source: opt.Source,
     out: Annotated[Path | None, typer.Option("-o", "--out", help="A CSV file.", show_default="the screen")] = None,
+    encoder: Annotated[
+        str | None, typer.Option("--encoder", help="That of the run, if it is not built in: it must be named again.")
+    ] = None,
     column: opt.Columns = None,
     device: opt.Device = None,
     cache: opt.Cache = None,
@@ -31,7 +34,8 @@ def predict(
     from c3clust import data, methods
     from c3clust.records.assignments import Assignments
 
-    estimator = methods.load_model(run, **({"device": device} if device else {}))
+    named = {name: value for name, value in (("device", device), ("encoder", encoder)) if value}
+    estimator = methods.load_model(run, **named)
     given = opt.reading_options(column, cache, workers, memory, max_bad)
     options = estimator.preprocessor_.load_options() | {
         name: value for name, value in given.items() if value is not None

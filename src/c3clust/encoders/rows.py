@@ -24,7 +24,7 @@ from c3clust.errors import InputError, suggest
 
 log = logging.getLogger("c3clust")
 NAME = "table"
-EXAMPLES = (NAME,)
+EXAMPLES = BUILT_IN = (NAME,)
 CATEGORIES = 50
 ABOUT = about(
     NAME, "numbers standardised, categories one feature each", "learned from the columns of this table", "MIT", "no",

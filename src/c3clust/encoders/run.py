@@ -16,15 +16,15 @@ from c3clust.encoders.base import Encoder, about
 
 
 class RunEncoder(Encoder):
-    """The fitted `model` of the run folder `spec`. If the run has an encoder of its own, it is applied first."""
+    """The fitted `model` of a run folder. If the run has an encoder of its own, it is applied first."""
 
-    def __init__(self, spec: str, model: Any) -> None:
+    def __init__(self, spec: str, folder: str, model: Any) -> None:
         self.spec, self.model = spec, model
         self.inner: Encoder | None = model.preprocessor_.frozen_encoder
         if self.inner is not None:
             self.takes = self.inner.takes
             self.inner.to(model.device_)
-        self._hash = hashlib.sha256((Path(spec) / "model.json").read_bytes()).hexdigest()
+        self._hash = hashlib.sha256((Path(folder) / "model.json").read_bytes()).hexdigest()
 
     @property
     def width(self) -> int:  # type: ignore[override]
@@ -35,6 +35,9 @@ class RunEncoder(Encoder):
         trained = {"labels": "no", "trained_on": "without labels"} if inner is None else inner.describe()
         kind, labels, trained_on = type(self.model).__name__, trained["labels"], trained["trained_on"]
         return about(self.spec, f"z of a run of {kind}", "the run folder", "its owner's", labels, trained_on)
+
+    def rename(self, spec: str, name: str, weights: str) -> None:
+        self.spec = spec
 
     def state(self) -> dict[str, Any]:
         return {"model": self._hash}
@@ -61,13 +64,24 @@ class RunEncoder(Encoder):
 
 @dataclass(frozen=True)
 class Runs:
-    """The type of encoder that is a folder with a saved model. `load_model` reads the folder."""
+    """The type of encoder that is a folder with a saved model. `load_model` reads the folder.
 
-    load_model: Callable[[str], Any]
-    EXAMPLES = ("RUN_FOLDER",)
+    RUN_FOLDER+SPEC names the encoder of that run too, which is needed unless it is built in.
+    """
+
+    load_model: Callable[..., Any]
+    EXAMPLES = ("RUN_FOLDER", "RUN_FOLDER+SPEC")
 
     def claims(self, spec: str) -> bool:
-        return (Path(spec) / "model.json").is_file()
+        return _split(spec) is not None
 
     def load(self, spec: str) -> RunEncoder:
-        return RunEncoder(spec, self.load_model(spec))
+        folder, inner = _split(spec) or (spec, "")
+        return RunEncoder(spec, folder, self.load_model(folder, **({"encoder": inner} if inner else {})))
+
+
+def _split(spec: str) -> tuple[str, str] | None:
+    """The folder of a spec and the encoder after it, if there is such a folder."""
+    parts = spec.split("+")
+    pairs = [("+".join(parts[:i]), "+".join(parts[i:])) for i in range(len(parts), 0, -1)]
+    return next((pair for pair in pairs if (Path(pair[0]) / "model.json").is_file()), None)

