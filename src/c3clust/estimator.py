@@ -64,6 +64,10 @@ class Estimator(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         """The augmentation of augment="auto"."""
         return dataset.policy
 
+    def _resolved_params(self) -> dict[str, Any]:
+        """Parameters whose value "auto" was replaced in `fit`, with the value that a saved model needs."""
+        return {}
+
     def _choose_preprocessor(self, dataset: Dataset) -> tuple[Preprocessor, str | None]:
         return Preprocessor.choose(dataset, self._input_options())
 
@@ -131,7 +135,7 @@ class Estimator(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         encoder, tensors = self.preprocessor_.state()
         content = {
             "method": method_name(self),
-            "params": plain(self.get_params(deep=False)),
+            "params": plain(self.get_params(deep=False) | self._resolved_params()),
             "input_shape": list(self.input_shape_),
             "policy": self.policy_,
             "encoder": encoder,

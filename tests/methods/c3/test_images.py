@@ -87,3 +87,16 @@ def test_the_temperature_is_part_of_the_network():
     network.temperature = torch.tensor(2.0)
     torch.testing.assert_close(network.assign(h), F.softmax(network.g_c(h) / 2, dim=1))
     assert not torch.equal(network.assign(h), plain)
+
+
+def test_the_guidance_depends_on_the_pictures(tmp_path):
+    params = {"cc_epochs": 1, "epochs": 1, "random_state": 0}
+    grey, colour = shapes(12)[0], np.random.default_rng(0).random((12, 3, 8, 8))
+    assert C3(3, **params).fit(grey).guidance_ == "neighbours"
+    c3 = C3(3, **params).fit(colour)
+    assert (c3.guidance_, c3.quality_) == ("views", None)
+    loaded = load(c3.save(tmp_path / "model"))  # whose parameter was "auto"
+    np.testing.assert_array_equal(loaded.predict_proba(colour), c3.predict_proba(colour))
+    assert load(loaded.save(tmp_path / "again")).guidance == "views"
+    assert C3(3, guidance="neighbours", **params).fit(colour).guidance_ == "neighbours"
+    assert c3.fit(grey).guidance_ == "neighbours"  # chosen again

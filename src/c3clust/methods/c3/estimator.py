@@ -44,8 +44,9 @@ class C3(EncoderFields, Clusterer):
     guidance : {"auto", "neighbours", "views"}, default="auto"
         Which pairs of samples are positives. "neighbours": nearest neighbours in the space of the feature vectors, or
         of the features that the instance loss has learned from images. "views": views whose projections z are close
-        after CC; the paper. "auto": neighbours, unless `start`, `zeta`, `gamma`, `head`, `settle`, `readout` or
-        `guard` is given, which belong to views, or a `backbone` for feature vectors.
+        after CC; the paper. "auto": neighbours for feature vectors and for handwriting; views for other images that are
+        learned from scratch, for a `backbone` on feature vectors and `finetune`, and where `start`, `zeta`, `gamma`,
+        `head`, `settle`, `readout` or `guard` is given, which belong to views.
     prior : {"auto", "even", "free"} or float, default="auto"
         With neighbours: how strongly clusters are pressed to equal sizes. "even" is 1, "free" the smallest value that
         is tried (.25 for feature vectors, 0 for images), "auto" selects the value at which independent members agree.
@@ -90,6 +91,8 @@ class C3(EncoderFields, Clusterer):
     quality_ : dict or None
         With neighbours: the estimated accuracy and its interval, the prior, and a comparison with k-means; no labels
         are involved. Mean confidence is the estimated accuracy.
+    guidance_ : {"neighbours", "views"}
+        The guidance that was used.
     zeta_ : float
         With views: the threshold that stage 2 used.
     start_labels_ : ndarray [n]
@@ -166,31 +169,45 @@ class C3(EncoderFields, Clusterer):
         return _fitted(self.start, self.encoder)
 
     def _choose_preprocessor(self, dataset: Any) -> tuple[Preprocessor, str | None]:
-        """That of the start, where there is one: its encoder, scaling and size."""
+        """That of the start, where there is one: its encoder, scaling and size. Also chooses the guidance."""
         if self.start is None:
-            return super()._choose_preprocessor(dataset)
-        return copy.copy(self._fitted_start().preprocessor_), None
+            chosen, note = super()._choose_preprocessor(dataset)
+        else:
+            chosen, note = copy.copy(self._fitted_start().preprocessor_), None
+        self.guidance_ = self._choose_guidance(dataset, chosen)
+        return replace(chosen, quantise=self._uses_neighbours), note
 
-    def _uses_neighbours(self, shape: tuple[int, ...]) -> bool:
-        """Whether the positives are nearest neighbours, for samples of this shape."""
+    def _choose_guidance(self, dataset: Dataset, preprocessor: Preprocessor) -> str:
+        """guidance="auto": neighbours where they are known to help, and nothing that was given belongs to views."""
         if self.guidance != "auto":
-            return self.guidance == "neighbours"
-        own_network = len(shape) == 1 and (self.backbone != "auto" or self.finetune)
-        return not own_network and self.start is None and all(getattr(self, name) == v for name, v in STAGE_2.items())
+            return self.guidance
+        from_scratch = dataset.kind == "image" and preprocessor.encoder is None
+        other = dataset.policy != "digit" if from_scratch else self.backbone != "auto" or self.finetune
+        return "views" if other or self._sets_views() else "neighbours"
+
+    def _sets_views(self) -> bool:
+        """Whether a parameter of guidance by views is given."""
+        return self.start is not None or any(getattr(self, name) != value for name, value in STAGE_2.items())
+
+    @property
+    def _uses_neighbours(self) -> bool:
+        """Whether the positives are nearest neighbours. Saved models name their guidance, but for the first of them."""
+        guidance = getattr(self, "guidance_", self.guidance)
+        return not self._sets_views() if guidance == "auto" else guidance == "neighbours"
+
+    def _resolved_params(self) -> dict[str, Any]:
+        return {"guidance": getattr(self, "guidance_", self.guidance)}
 
     def _input_options(self) -> InputOptions:
         """Neighbours need no views of features, and distances that standardisation does not distort."""
         options = super()._input_options()
-        if self._uses_neighbours((1,)):
-            options = replace(options, views=0, standardise=NARROW)
-        return replace(options, quantise=self._uses_neighbours((1, 1, 1)))
+        return replace(options, views=0, standardise=NARROW, quantise=True) if self._uses_neighbours else options
 
     def _policy(self, dataset: Dataset) -> str:
-        handwriting = dataset.policy == "digit" and self._uses_neighbours((1, 1, 1))
-        return "handwriting" if handwriting else dataset.policy
+        return "handwriting" if dataset.policy == "digit" and self._uses_neighbours else dataset.policy
 
     def _build_network(self, shape: tuple[int, ...]) -> nn.Module:
-        neighbours = self._uses_neighbours(shape)
+        neighbours = self._uses_neighbours
         if neighbours and len(shape) == 1:
             return VotingHeads(self.n_clusters, shape[0])
         network: ClusterNet = self._stage_1()._build_network(shape)
@@ -201,7 +218,7 @@ class C3(EncoderFields, Clusterer):
         return network
 
     def _fit(self, context: TrainingContext) -> nn.Module:
-        if not self._uses_neighbours(context.shape):
+        if not self._uses_neighbours:
             return fit_views(self, None if self.start is None else self._fitted_start(), context)
         return self._fit_heads(context) if len(context.shape) == 1 else self._fit_images(context)
 
@@ -228,13 +245,13 @@ class C3(EncoderFields, Clusterer):
         network: ClusterNet = context.build(self._stage_1()._build_network)
         instance = CCObjective(self.tau_i, self.tau_c, warming_up=True)
         context.train(Stage("instance", first, batch, lr, self.cc_schedule), network, instance)
-        labels, confidence, _ = assign_neighbours(network, context, self.prior, self.members)
-        self.start_labels_, self.start_stage_ = labels.numpy(), len(context.stages) - 1
-        guided = GuidedObjective(labels, confidence, self.tau_i)
+        found = assign_neighbours(network, context, self.prior, self.members)
+        self.start_labels_, self.start_stage_ = found.labels.numpy(), len(context.stages) - 1
+        guided = GuidedObjective(found.labels, found.confidence, self.tau_i)
         context.train(Stage("guided", second, batch, lr, self.cc_schedule), network, guided)
-        *_, quality = assign_neighbours(network, context, self.prior, self.members)
-        network.temperature = calibration(network, context, quality.estimated_accuracy)
-        self.quality_ = quality.plain()
+        found = assign_neighbours(network, context, self.prior, self.members)
+        network.temperature = calibration(network, found, context)
+        self.quality_ = found.quality.plain()
         return network
 
 

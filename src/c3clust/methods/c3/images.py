@@ -46,10 +46,20 @@ class GuidedObjective:
         return {"loss": guidance + instance, "guidance_loss": guidance, "instance_loss": instance}
 
 
+@dataclass(frozen=True)
+class Assignment:
+    """Clusters of the graph of neighbours: labels [n] and confidence [n], of the features h [n, F]."""
+
+    labels: Tensor
+    confidence: Tensor
+    h: Tensor
+    quality: Quality
+
+
 def assign_neighbours(
     network: ClusterNet, context: TrainingContext, prior: str | float, members: int | str
-) -> tuple[Tensor, Tensor, Quality]:
-    """Find the clusters of the graph of neighbours, fit g_C to them, and return labels [n] and confidence [n].
+) -> Assignment:
+    """Find the clusters of the graph of neighbours, and fit g_C to them.
 
     Of more than MOST samples, that many are clustered, and g_C assigns the rest.
     """
@@ -72,13 +82,13 @@ def assign_neighbours(
     comparison = compare(reading.labels, simple, near, index, reading.members[None], network.n_clusters)
     comparison = replace(comparison, simple_is_as_good=False)  # k-means never replaces the result here
     agreement = {f"{each:.2g}": value for each, value in reading.agreement.items()}
-    return labels, confidence, Quality(estimate, interval, reading.prior, agreement, comparison)
+    return Assignment(labels, confidence, h, Quality(estimate, interval, reading.prior, agreement, comparison))
 
 
-def calibration(network: ClusterNet, context: TrainingContext, target: float) -> Tensor:
-    """The temperature of g_C at which the mean confidence is the target."""
-    c = head_assignments(network, context.features(network)[1], context)
-    return torch.tensor(temperature_for(c.numpy(), target), device=context.device)
+def calibration(network: ClusterNet, found: Assignment, context: TrainingContext) -> Tensor:
+    """The temperature of g_C at which the mean confidence is the estimated accuracy."""
+    c = head_assignments(network, found.h, context)
+    return torch.tensor(temperature_for(c.numpy(), found.quality.estimated_accuracy), device=context.device)
 
 
 @torch.no_grad()
