@@ -14,7 +14,7 @@ LAYERS = [
     {"files"},
     {"ops", "checks", "metrics", "progress", "onepass", "model_io"},
     {"records", "data", "augment", "networks"},
-    {"report", "encoders"},
+    {"report", "encoders", "scaling"},
     {"preprocess", "training"},
     {"runs"},
     {"estimator", "saved"},

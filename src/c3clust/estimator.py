@@ -223,6 +223,8 @@ class Estimator(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         if data.are_texts(X) or (data.is_frame(X) and (data.has_gaps_or_words(X) or (not reset and self._takes_rows))):
             return data.load(X, **({} if reset else options()))
         X = X.detach().cpu().numpy() if isinstance(X, Tensor) else X
+        if isinstance(X, np.ndarray):
+            data.check_whole_numbers(X)
         return data.load(validate_data(self, X, reset=reset, dtype=[np.float64, np.float32]))
 
     @property

@@ -21,12 +21,12 @@ from c3clust import augment, checks, encoders
 from c3clust.data.samples import ArrayLike, Dataset, Samples, Table, Texts
 from c3clust.encoders import Encoder
 from c3clust.errors import InputError, MissingExtraError
+from c3clust.scaling import Converted, Scaled, Scaling, fit_scaling
 
-__all__ = ["SCALES", "InputOptions", "Prepared", "Preprocessor", "standard_scaling"]
+__all__ = ["SCALES", "InputOptions", "Prepared", "Preprocessor"]
 
 SCALES = ("auto", "standard", "l2", "none")  # what a parameter `scale` may be
-Scaling = tuple[Tensor, Tensor]  # mean and standard deviation of each feature
-SCALING = ("scale.centre", "scale.spread")  # their names in a saved model
+SCALING = ("scale.centre", "scale.spread")  # names in a saved model, absent in older models that are not standardised
 log = logging.getLogger(__name__)
 
 
@@ -96,6 +96,11 @@ class Preprocessor:
         """The encoder whose features the network is given; one that is trained with it is a part of it."""
         return None if self.finetune else self.encoder
 
+    @property
+    def standardised(self) -> bool:
+        """Whether each feature is divided by its own standard deviation."""
+        return self.scaling is not None and self.scaling.standard
+
     def fit(
         self,
         dataset: Dataset,
@@ -112,7 +117,8 @@ class Preprocessor:
         """
         started, encoder = time.perf_counter(), self.encoder
         if encoder is None:
-            return Prepared(self._fit_scaling(dataset, options), policy)
+            x, lost = self._fit_scaling(dataset, options)
+            return Prepared(x, policy, notes=lost)
         encoder.to(device)
         note = {**encoder.describe(), "finetuned": self.finetune}
         notes: list[str] = []
@@ -124,7 +130,8 @@ class Preprocessor:
             note |= {"views": views, "augment": augment.spec(own or policy), "features": encoder.width}
             policy = own or augment.policy(features.policy)
             notes += encoder.notes
-        x = self._fit_scaling(samples, options)
+        x, lost = self._fit_scaling(samples, options)
+        notes += lost
         if note["labels"] == "yes":
             notes.append(
                 f"The encoder {note['name']} was trained with labels ({note['trained_on']}): on data like those, "
@@ -150,7 +157,8 @@ class Preprocessor:
 
     def state(self) -> tuple[dict[str, Any] | None, dict[str, Tensor]]:
         """What a saved model contains: the description of the encoder, and tensors."""
-        tensors = {} if self.scaling is None else dict(zip(SCALING, self.scaling, strict=True))
+        values = () if self.scaling is None else (self.scaling.centre, self.scaling.spread)
+        tensors = {name: torch.from_numpy(value) for name, value in zip(SCALING, values, strict=False)}
         return None if self.encoder is None else encoders.to_config(self.encoder), tensors
 
     @classmethod
@@ -163,34 +171,35 @@ class Preprocessor:
         given: Any = None,
     ) -> "Preprocessor":
         """What `state` described; `given` is an encoder that only the user's code can make."""
-        scaling = (tensors[SCALING[0]], tensors[SCALING[1]]) if tensors.keys() >= set(SCALING) else None
+        known = tensors.keys() >= set(SCALING)
+        scaling = Scaling(*(tensors[name].numpy() for name in SCALING)) if known else None
         restored, unit = encoders.from_config(encoder, given), options.scale == "l2"
         return cls(restored, options.finetune, scaling, unit, shape, options.quantise)
 
-    def _fit_scaling(self, samples: Dataset, options: InputOptions) -> ArrayLike:
-        """Set the scaling and the shape."""
-        scaled = self.encoder is not None and self.encoder.scaled
-        few = len(samples.x.shape) == 2 and samples.x.shape[1] <= options.standardise
-        standard = few and not scaled if options.scale == "auto" else options.scale == "standard"
-        if len(samples.x.shape) != 2 or not standard:
-            self.scaling = None
-        elif self.scaling is None:
-            self.scaling = standard_scaling(samples.x)
+    def _fit_scaling(self, samples: Dataset, options: InputOptions) -> tuple[ArrayLike, list[str]]:
+        """Set the scaling, unless it is that of a start, and the shape. Returns the samples and notes."""
+        note = None
+        if len(samples.x.shape) == 2 and not self.shape:
+            scaled = self.encoder is not None and self.encoder.scaled
+            few = samples.x.shape[1] <= options.standardise and not scaled
+            each = few if options.scale == "auto" else options.scale == "standard"
+            if each or not scaled:
+                self.scaling, note = fit_scaling(samples.x, each=each, unit=self.unit)
+        if note is not None:
+            log.warning("%s", note)
         shape = tuple(samples.x.shape[1:])
         if len(shape) == 3 and options.image_size is not None:
             shape = (shape[0], options.image_size, options.image_size)
         elif len(shape) == 3 and len(self.shape) == 3:
             shape = (shape[0], *self.shape[1:])
         self.shape = shape
-        return self._scaled(samples.x)
+        return self._scaled(samples.x), [] if note is None else [note]
 
     def _scaled(self, x: ArrayLike) -> ArrayLike:
-        """Vectors standardised, of unit length, or unchanged. Pictures unchanged, or as bytes."""
+        """Vectors as float32, scaled. Pictures unchanged, or as bytes."""
         if len(self.shape) == 3 and self.quantise and x.dtype != np.uint8:
             return _Bytes(x)
-        if len(self.shape) == 1 and self.unit:
-            return _Scaled(x, None)
-        return x if self.scaling is None else _Scaled(x, self.scaling)
+        return Scaled(x, self.scaling, self.unit) if len(self.shape) == 1 else x
 
     def _check_fit(self, dataset: Dataset) -> None:
         """Refuse samples that the model was not trained for: pictures for vectors, other channels, other features."""
@@ -206,21 +215,7 @@ class Preprocessor:
 
 
 @dataclass(frozen=True)
-class _Converted:
-    """Samples x that are converted when they are read."""
-
-    x: ArrayLike
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.x.shape
-
-    def __len__(self) -> int:
-        return len(self.x)
-
-
-@dataclass(frozen=True)
-class _Bytes(_Converted):
+class _Bytes(Converted):
     """Pictures in [0, 1], as bytes when they are read. Bytes that became float32 or float64 are themselves again."""
 
     @property
@@ -229,38 +224,3 @@ class _Bytes(_Converted):
 
     def __getitem__(self, index: Any) -> np.ndarray:
         return np.rint(np.asarray(self.x[index], dtype=np.float64) * 255).astype(np.uint8)
-
-
-@dataclass(frozen=True)
-class _Scaled(_Converted):
-    """Feature vectors, standardised when they are read; without a scaling, each one scaled to unit length."""
-
-    scaling: Scaling | None
-
-    @property
-    def dtype(self) -> np.dtype:
-        return np.dtype(np.float32)
-
-    @property
-    def views(self) -> ArrayLike:
-        """What pairs are drawn from: the stored views where there are some, else the samples."""
-        if not hasattr(self.x, "views"):
-            return self
-        scaling = self.scaling and (self.scaling[0].float(), self.scaling[1].float())  # read at every step
-        return _Scaled(self.x.views, scaling)
-
-    def __getitem__(self, index: Any) -> np.ndarray:
-        x = self.x[index]
-        if self.scaling is None:
-            return x / np.maximum(np.linalg.norm(x, axis=-1, keepdims=True), 1e-12)
-        centre, spread = (t.numpy() for t in self.scaling)
-        return ((x - centre) / spread).astype(np.float32)
-
-
-def standard_scaling(x: ArrayLike) -> Scaling:
-    """Mean and standard deviation of each feature in float64; a constant feature keeps its scale."""
-    values = np.asarray(x[:], dtype=np.float64)
-    largest = np.abs(values).max(axis=0).clip(1e-300)  # huge values must not overflow when squared
-    spread = (values / largest).std(axis=0) * largest
-    spread[spread <= 1e-12 * largest] = 1.0
-    return torch.from_numpy(values.mean(axis=0)), torch.from_numpy(spread)

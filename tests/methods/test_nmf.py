@@ -33,10 +33,11 @@ def test_digits_are_sums_of_unit_parts():
     assert np.square(x - w @ parts).sum() < 0.35 * np.square(x - x.mean(axis=0)).sum()
 
 
-def test_negative_features_are_shifted_and_others_are_not():
+def test_the_smallest_value_of_a_feature_becomes_0():
     x = np.array([[-2.0, 1.0], [0.0, 3.0], [4.0, 2.0]])
     fitted = NMF(2, random_state=0).fit(x)
-    assert fitted.network_.body.shift.tolist() == [2.0, 0.0]
+    shifted = fitted.preprocessor_.scaling(x) + fitted.network_.body.shift.numpy()
+    np.testing.assert_allclose(shifted.min(axis=0), 0, atol=1e-7)
     assert np.isfinite(fitted.predict_proba(np.array([[-9.0, -9.0]]))).all()
 
 

@@ -207,7 +207,8 @@ class EncoderFields(NetworkFields):
         unless a backbone is chosen; "none" uses none.
     scale : {"auto", "standard", "l2", "none"}
         How feature vectors are scaled: each feature to mean 0 and standard deviation 1 ("auto", "standard"), each
-        vector to unit length ("l2"), or not at all.
+        vector to unit length ("l2"), or not at all. In any case they are centred in float64; with "none" they are also
+        divided by one power of two. Neither changes the ratios of distances.
     views : int
         Random views of a sample of which features are computed and from which pairs are drawn; with 0, pairs are made
         from the features by noise and by leaving some out.

@@ -36,7 +36,7 @@ def part_weights(x: Tensor, parts: Tensor, sweeps: int = SWEEPS) -> Tensor:
 
 
 class Parts(nn.Module):
-    """x -> the weights of its parts. Features that were negative in training are shifted up, and cut off at 0."""
+    """x -> the weights of its parts. Features are shifted up by what was negative in training, and cut off at 0."""
 
     parts: Tensor
     shift: Tensor
@@ -56,8 +56,7 @@ class Parts(nn.Module):
 class NMF(Clusterer):
     """Cluster with k-means on the weights of a non-negative matrix factorisation.
 
-    Pixels are non-negative as they are; of other features, those with negative values are shifted so that their
-    smallest value is 0.
+    Pixels are non-negative as they are; other features are shifted so that the smallest value of each is 0.
 
     Parameters
     ----------

@@ -51,8 +51,16 @@ def test_a_tensor_with_gradient_is_taken():
 def test_rows_are_feature_vectors_of_any_range():
     images = from_array(RNG.normal(size=(6, 4)) * 1000)
     assert images.x.shape == (6, 4)
-    assert images.x.dtype == np.float32
+    assert images.x.dtype == np.float64  # it is centred before it is cast
     assert images.policy == "vector"
+
+
+@pytest.mark.parametrize(("given", "kept"), [("f2", "f4"), ("f4", "f4"), ("u2", "f4"), ("i4", "f8"), ("i8", "f8")])
+def test_rows_are_kept_in_a_type_that_holds_them(given, kept):
+    x = np.arange(12).reshape(4, 3)
+    found = from_array(x.astype(given)).x
+    assert found.dtype == kept
+    np.testing.assert_array_equal(found, x)
 
 
 @pytest.mark.parametrize(

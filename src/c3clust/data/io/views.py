@@ -15,12 +15,11 @@ class Views:
     [n, F], in memory or memory-mapped. stacked: index this object like `views`.
     """
 
-    dtype = np.dtype(np.float32)
-
     def __init__(self, parts: Sequence[ArrayLike], stacked: bool = False) -> None:
         self.parts, self.stacked = parts, stacked
         n, width = (int(k) for k in parts[0].shape)
         self.shape = (n, len(parts), width) if stacked else (n, width)
+        self.dtype = parts[0].dtype
 
     @property
     def views(self) -> ArrayLike:
@@ -31,5 +30,5 @@ class Views:
         return self.shape[0]
 
     def __getitem__(self, index: Any) -> np.ndarray:
-        parts = [np.asarray(part[index], dtype=np.float32) for part in self.parts[: None if self.stacked else 1]]
+        parts = [np.asarray(part[index]) for part in self.parts[: None if self.stacked else 1]]
         return np.stack(parts, axis=-2) if self.stacked else parts[0]

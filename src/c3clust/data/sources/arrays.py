@@ -2,7 +2,7 @@
 
     [n, C, H, W]  or  [n, H, W, C]    pictures, C of 1 or 3
     [n, H, W]                         grey pictures
-    [n, F]                            feature vectors, kept as float32
+    [n, F]                            feature vectors, kept as float32 or float64
     [n, V, F]                         V views of each sample, the first the sample itself: with `embeddings=True`,
                                       or if the key in an .npz file is that of embeddings
 
@@ -24,6 +24,7 @@ CHANNELS = (1, 3)
 X_KEYS = ("x", "images", "data", "x_train", "arr_0", "embeddings", "embedding", "features")
 EMBEDDING_KEYS = ("embeddings", "embedding", "features")
 Y_KEYS = ("y", "labels", "label", "target", "y_train", "arr_1")
+LARGEST = 1e300  # larger values count as infinite, since differences of them may be
 ONE_INK = 0.15  # variation of the ink below which pictures count as drawn in one ink
 
 
@@ -68,9 +69,9 @@ def from_array(x: Any, y: Any = None, *, place: str = "array", embeddings: bool 
         raise InputError(f"{place} has shape {x.shape} and so holds nothing. Give at least one sample.")
     found: ArrayLike
     if embeddings and x.ndim == 3:
-        found = Views([_floats(x[:, view], place) for view in range(x.shape[1])])
+        found = Views([_vectors(x[:, view], place) for view in range(x.shape[1])])
     else:
-        found = _floats(x, place) if x.ndim == 2 else _pixels(_channels_first(x, place), place)
+        found = _vectors(x, place) if x.ndim == 2 else _pixels(_channels_first(x, place), place)
     labels, classes = label_codes(y, len(x), place) if y is not None else (None, None)
     names = [str(i) for i in range(len(x))]
     return Samples(found, names, y=labels, classes=classes, place=place, policy=policy_for(found))
@@ -145,7 +146,8 @@ def _pixels(x: np.ndarray, place: str) -> np.ndarray:
     """Pixels as uint8 or as float32 in [0, 1]: see the module's docstring."""
     if x.dtype == np.uint8:
         return x if isinstance(x, np.memmap) else np.ascontiguousarray(x)
-    x = _floats(x, place)
+    with np.errstate(over="ignore"):  # overflow becomes infinite, and is rejected as such
+        x = _finite(np.ascontiguousarray(x, dtype=np.float32), place)
     low, high = float(x.min()), float(x.max())
     if low < 0 or high > 255:
         raise InputError(
@@ -155,14 +157,34 @@ def _pixels(x: np.ndarray, place: str) -> np.ndarray:
     return x if high <= 1 else x / np.float32(255)
 
 
-def _floats(x: np.ndarray, place: str) -> np.ndarray:
-    with np.errstate(over="ignore"):  # overflow becomes infinite, and is rejected as such
-        x = np.ascontiguousarray(x.astype(np.float32))
-    bad = ~np.isfinite(x).reshape(len(x), -1).all(axis=1)
+def _vectors(x: np.ndarray, place: str) -> np.ndarray:
+    """Feature vectors in the type of floats that holds their values: they are centred before they become float32."""
+    check_whole_numbers(x, place)
+    exact = np.can_cast(x.dtype, np.float32)  # bool, float16, and integers of 8 or 16 bits
+    return _finite(np.ascontiguousarray(x, dtype=np.float32 if exact else np.float64), place)
+
+
+def check_whole_numbers(x: np.ndarray, place: str = "The array") -> None:
+    """InputError if a feature of whole numbers has several values that are one value as float64."""
+    if x.dtype.kind not in "iu" or x.dtype.itemsize < 8 or x.ndim != 2 or not x.size:
+        return
+    low, high = x.min(axis=0), x.max(axis=0)
+    lost = (low < high) & (low.astype(np.float64) == high.astype(np.float64))
+    if lost.any():
+        column = int(lost.argmax())
+        raise InputError(
+            f"{place} has whole numbers from {low[column]} to {high[column]} in feature {column}, which are all the "
+            "same as floats. Subtract the smallest one first, or leave the feature out."
+        )
+
+
+def _finite(x: np.ndarray, place: str) -> np.ndarray:
+    limit, rest = min(LARGEST, float(np.finfo(x.dtype).max)), tuple(range(1, x.ndim))
+    bad = np.concatenate([~(np.abs(x[i : i + 1024]) <= limit).all(axis=rest) for i in range(0, len(x), 1024)])
     if bad.any():
         raise InputError(
-            f"{place} has NaN or infinite values in {int(bad.sum())} of {len(x)} samples, the first at index "
-            f"{int(bad.argmax())}. Remove or repair these samples."
+            f"{place} has NaN or infinite values in {int(bad.sum())} of {len(x)} samples, the "
+            f"first at index {int(bad.argmax())}. Remove or repair these samples."
         )
     return x
 

@@ -228,7 +228,7 @@ class C3(EncoderFields, Clusterer):
         network, quality = fit_heads(
             context.pixels(),
             self.n_clusters,
-            scaled=self.preprocessor_.scaling is not None or (encoder is not None and encoder.scaled),
+            scaled=self.preprocessor_.standardised or (encoder is not None and encoder.scaled),
             prior=self.prior,
             members=None if isinstance(self.members, str) else self.members,
             seed=context.seed,
