@@ -219,7 +219,7 @@ class Estimator(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         if isinstance(X, str | Path):
             return data.load(X, **options())
         if isinstance(X, Dataset) or (isinstance(X, np.ndarray | Tensor) and X.ndim > 2):
-            return data.load(X)
+            return data.load(X, pixel_max=None if reset else self.preprocessor_.pixel_max)
         if data.are_texts(X) or (data.is_frame(X) and (data.has_gaps_or_words(X) or (not reset and self._takes_rows))):
             return data.load(X, **({} if reset else options()))
         X = X.detach().cpu().numpy() if isinstance(X, Tensor) else X

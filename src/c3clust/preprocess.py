@@ -27,6 +27,7 @@ __all__ = ["SCALES", "InputOptions", "Prepared", "Preprocessor"]
 
 SCALES = ("auto", "standard", "l2", "none")  # what a parameter `scale` may be
 SCALING = ("scale.centre", "scale.spread")  # names in a saved model, absent in older models that are not standardised
+PIXEL_MAX = "scale.pixel_max"  # 1, 255, or 0 for "type"; absent in older models, which look at the values of each call
 log = logging.getLogger(__name__)
 
 
@@ -68,6 +69,7 @@ class Preprocessor:
     unit: bool = False  # feature vectors are scaled to unit length
     shape: tuple[int, ...] = ()  # of one sample, as the network sees it
     quantise: bool = False  # pictures of floats become bytes
+    pixel_max: float | str | None = None  # of `data.load`, for new pictures
 
     @classmethod
     def choose(cls, dataset: Dataset, options: InputOptions) -> tuple["Preprocessor", str | None]:
@@ -116,6 +118,8 @@ class Preprocessor:
         Scaling and size that are set already, as those of a start, stay.
         """
         started, encoder = time.perf_counter(), self.encoder
+        if isinstance(dataset, Samples) and dataset.kind == "image":
+            self.pixel_max = dataset.pixel_max or ("type" if dataset.x.dtype == np.uint8 else 1)
         if encoder is None:
             x, lost = self._fit_scaling(dataset, options)
             return Prepared(x, policy, notes=lost)
@@ -142,13 +146,14 @@ class Preprocessor:
     def load_options(self) -> dict[str, Any]:
         """How files are read for `predict`: options for `data.load`."""
         if self.frozen_encoder is not None:
-            return self.frozen_encoder.load_options()
+            return self.frozen_encoder.load_options() | {"pixel_max": self.pixel_max}
         if len(self.shape) == 1:
             return {"embeddings": True}
-        return {"image_size": max(self.shape[-2:]), "channels": self.shape[0]}
+        return {"image_size": max(self.shape[-2:]), "channels": self.shape[0], "pixel_max": self.pixel_max}
 
     def transform(self, dataset: Dataset, device: torch.device) -> ArrayLike:
         """The samples as the network sees them; refused if they do not fit."""
+        self._check_pixels(dataset)
         encoder = self.frozen_encoder
         if encoder is None or dataset.kind == "vector":  # they may be features already
             self._check_fit(dataset)
@@ -159,6 +164,8 @@ class Preprocessor:
         """What a saved model contains: the description of the encoder, and tensors."""
         values = () if self.scaling is None else (self.scaling.centre, self.scaling.spread)
         tensors = {name: torch.from_numpy(value) for name, value in zip(SCALING, values, strict=False)}
+        if self.pixel_max is not None:
+            tensors[PIXEL_MAX] = torch.tensor(0.0 if self.pixel_max == "type" else float(self.pixel_max))
         return None if self.encoder is None else encoders.to_config(self.encoder), tensors
 
     @classmethod
@@ -174,7 +181,12 @@ class Preprocessor:
         known = tensors.keys() >= set(SCALING)
         scaling = Scaling(*(tensors[name].numpy() for name in SCALING)) if known else None
         restored, unit = encoders.from_config(encoder, given), options.scale == "l2"
-        return cls(restored, options.finetune, scaling, unit, shape, options.quantise)
+        pixel_max: float | str | None = None
+        if PIXEL_MAX in tensors:
+            pixel_max = float(tensors[PIXEL_MAX]) or "type"
+            if pixel_max not in (1, 255, "type"):
+                raise InputError(f"its {PIXEL_MAX} is {pixel_max}, and not 0, 1 or 255.")
+        return cls(restored, options.finetune, scaling, unit, shape, options.quantise, pixel_max)
 
     def _fit_scaling(self, samples: Dataset, options: InputOptions) -> tuple[ArrayLike, list[str]]:
         """Set the scaling, unless it is that of a start, and the shape. Returns the samples and notes."""
@@ -200,6 +212,15 @@ class Preprocessor:
         if len(self.shape) == 3 and self.quantise and x.dtype != np.uint8:
             return _Bytes(x)
         return Scaled(x, self.scaling, self.unit) if len(self.shape) == 1 else x
+
+    def _check_pixels(self, dataset: Dataset) -> None:
+        """Refuse pictures that were read with another value of white than the model was fitted with."""
+        given = getattr(dataset, "pixel_max", None)
+        if given is not None and self.pixel_max not in (None, "type", given):
+            raise InputError(
+                f"{dataset.place} was read as pictures with values from 0 to {given:g}, and this model was fitted with "
+                f"values from 0 to {self.pixel_max:g}: load it with pixel_max={self.pixel_max:g}."
+            )
 
     def _check_fit(self, dataset: Dataset) -> None:
         """Refuse samples that the model was not trained for: pictures for vectors, other channels, other features."""

@@ -71,6 +71,8 @@ def load(
     embeddings: bool = False,
     kind: str | None = None,
     columns: Sequence[str] = (),
+    words: Sequence[str] = (),
+    pixel_max: float | str | None = None,
 ) -> Dataset:
     """Load a dataset.
 
@@ -110,6 +112,11 @@ def load(
         The content of a table. Default: detected from its cells.
     columns : sequence of str
         The columns of a table to cluster; one column of words is clustered as texts. Default: all.
+    words : sequence of str
+        Columns of a table that are categories even if all their cells are numbers.
+    pixel_max : 1, 255 or "type", optional
+        The value of white in arrays of pictures that are not uint8. "type": 1 in floats, 255 in integers. Default: 1 if
+        no value is larger, else 255. A fitted model reads new pictures with the value it was fitted with.
 
     Returns
     -------
@@ -117,8 +124,9 @@ def load(
     """
     cache = Path(cache) if cache else None
     options = Options(
-        labels, image_size, channels, max_bad, memory, workers, cache, largest, embeddings, kind, tuple(columns)
-    )
+        labels, image_size, channels, max_bad, memory, workers, cache, largest, embeddings, kind, tuple(columns),
+        tuple(words), pixel_max,
+    )  # fmt: skip
     if isinstance(place, Dataset):
         return place
     if isinstance(place, str) and not place:
@@ -128,7 +136,7 @@ def load(
     if is_frame(place):
         return from_frame(place, options)
     if not isinstance(place, str | PathLike):
-        return from_array(place, embeddings=embeddings)
+        return from_array(place, embeddings=embeddings, pixel_max=pixel_max)
     named = _load_name(place, options, Path(root) if root else None) if isinstance(place, str) else None
     return _load_path(Path(place), options) if named is None else named
 

@@ -68,10 +68,14 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Samples(Dataset):
-    """Pictures x [n, C, H, W], uint8 or float in [0, 1], or feature vectors x [n, F], float."""
+    """Pictures x [n, C, H, W], uint8 or float in [0, 1], or feature vectors x [n, F], float.
+
+    pixel_max : the value of white in the numbers that were read, 1 or 255; None for bytes, files and vectors.
+    """
 
     noun: ClassVar[str] = "image"
     policy: str = "photo"
+    pixel_max: float | None = None
 
     @property
     def kind(self) -> str:

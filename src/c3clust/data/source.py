@@ -62,12 +62,16 @@ class Options:
     embeddings: bool = False
     kind: str | None = None
     columns: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    pixel_max: float | str | None = None
 
     def __post_init__(self) -> None:
         if self.labels not in (None, "folders"):
             raise InputError(f'labels={self.labels!r} is unknown: use "folders", or leave it out.')
         if self.kind not in (None, *KINDS):
             raise InputError(f"kind={self.kind!r} is unknown. {suggest(str(self.kind), KINDS)}")
+        if self.pixel_max not in (None, 1, 255, "type"):
+            raise InputError(f'pixel_max={self.pixel_max!r} is unknown: use 1, 255 or "type", or leave it out.')
         if self.image_size is not None and not 4 <= self.image_size <= 4096:
             raise InputError(f"image_size={self.image_size} is outside [4, 4096] pixels. A usual value is 64 or 224.")
         if self.channels not in (None, 1, 3):

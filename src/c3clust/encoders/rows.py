@@ -126,7 +126,8 @@ class TableEncoder(Encoder):
             raise InputError("its entry for the columns of its table cannot be read.") from None
 
     def load_options(self) -> dict[str, Any]:
-        return {"kind": "table", "columns": tuple(column.name for column in self.columns)}
+        words = tuple(column.name for column in self.columns if isinstance(column, Categories))
+        return {"kind": "table", "columns": tuple(column.name for column in self.columns), "words": words}
 
     def validate(self, dataset: Dataset) -> Dataset:
         """Of a fitted encoder, the table with the learned columns and their codes; other columns are dropped."""

@@ -6,8 +6,9 @@
     [n, V, F]                         V views of each sample, the first the sample itself: with `embeddings=True`,
                                       or if the key in an .npz file is that of embeddings
 
-uint8 pictures are kept. Other numbers are converted to float32 in [0, 1]: values within [0, 1] are kept, values within
-[0, 255] are divided by 255, anything else is rejected. True in a boolean picture is 1.
+uint8 pictures are kept. Other numbers are converted to float32 in [0, 1]: they are divided by `pixel_max`, or, where it
+is not given, values within [0, 1] are kept and values within [0, 255] are divided by 255. Anything else is rejected.
+True in a boolean picture is 1. `Samples.pixel_max` says which it was, so that a model reads new pictures the same way.
 """
 
 from pathlib import Path
@@ -37,11 +38,12 @@ def read(path: Path, options: Options, name: str | None = None) -> Samples:
     try:
         if path.suffix.lower() == ".npy":
             x = np.load(path, allow_pickle=False, mmap_mode="r")
-            return from_array(x, place=str(path), embeddings=options.embeddings)
+            return from_array(x, place=str(path), embeddings=options.embeddings, pixel_max=options.pixel_max)
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as loaded:
             x_key, y_key = _keys(loaded.files, path)
             named = options.embeddings or x_key.lower() in EMBEDDING_KEYS
-            return from_array(loaded[x_key], loaded[y_key] if y_key else None, place=str(path), embeddings=named)
+            x, y = loaded[x_key], loaded[y_key] if y_key else None
+            return from_array(x, y, place=str(path), embeddings=named, pixel_max=options.pixel_max)
     except InputError:
         raise
     except Exception as error:  # numpy raises almost anything on hostile bytes
@@ -51,7 +53,9 @@ def read(path: Path, options: Options, name: str | None = None) -> Samples:
         ) from error
 
 
-def from_array(x: Any, y: Any = None, *, place: str = "array", embeddings: bool = False) -> Samples:
+def from_array(
+    x: Any, y: Any = None, *, place: str = "array", embeddings: bool = False, pixel_max: float | str | None = None
+) -> Samples:
     """Samples from a numpy array, a torch tensor or a nested list of numbers.
 
     >>> import numpy as np
@@ -68,13 +72,16 @@ def from_array(x: Any, y: Any = None, *, place: str = "array", embeddings: bool 
     if 0 in x.shape:
         raise InputError(f"{place} has shape {x.shape} and so holds nothing. Give at least one sample.")
     found: ArrayLike
+    white = None
     if embeddings and x.ndim == 3:
         found = Views([_vectors(x[:, view], place) for view in range(x.shape[1])])
+    elif x.ndim == 2:
+        found = _vectors(x, place)
     else:
-        found = _vectors(x, place) if x.ndim == 2 else _pixels(_channels_first(x, place), place)
+        found, white = _pixels(_channels_first(x, place), place, pixel_max)
     labels, classes = label_codes(y, len(x), place) if y is not None else (None, None)
     names = [str(i) for i in range(len(x))]
-    return Samples(found, names, y=labels, classes=classes, place=place, policy=policy_for(found))
+    return Samples(found, names, labels, classes, place=place, policy=policy_for(found), pixel_max=white)
 
 
 def policy_for(x: ArrayLike) -> str:
@@ -142,10 +149,13 @@ def _channels_first(x: np.ndarray, place: str) -> np.ndarray:
     )
 
 
-def _pixels(x: np.ndarray, place: str) -> np.ndarray:
-    """Pixels as uint8 or as float32 in [0, 1]: see the module's docstring."""
+def _pixels(x: np.ndarray, place: str, white: float | str | None) -> tuple[np.ndarray, float | None]:
+    """Pixels as uint8 or as float32 in [0, 1], and the value of white: see the module's docstring."""
     if x.dtype == np.uint8:
-        return x if isinstance(x, np.memmap) else np.ascontiguousarray(x)
+        return x if isinstance(x, np.memmap) else np.ascontiguousarray(x), None
+    if white == "type":
+        white = 1 if x.dtype.kind == "f" else 255
+    kind = x.dtype.kind
     with np.errstate(over="ignore"):  # overflow becomes infinite, and is rejected as such
         x = _finite(np.ascontiguousarray(x, dtype=np.float32), place)
     low, high = float(x.min()), float(x.max())
@@ -154,7 +164,16 @@ def _pixels(x: np.ndarray, place: str) -> np.ndarray:
             f"{place} has pixel values from {low:g} to {high:g}: they must lie within [0, 1] or [0, 255]. "
             "Undo a mean/std normalisation or rescale them first; if these are embeddings [n, V, F], say embeddings."
         )
-    return x if high <= 1 else x / np.float32(255)
+    if kind == "b":
+        white = 1
+    elif white is None:
+        white = 1 if high <= 1 else 255
+    if high > float(white):
+        raise InputError(
+            f"{place} has pixel values to {high:g}, and white is {white:g}, as it was in fit (if that was with bytes "
+            "or files, white is 1 in floats and 255 in integers). Give uint8, or rescale the values first."
+        )
+    return (x if white == 1 else x / np.float32(255)), float(white)
 
 
 def _vectors(x: np.ndarray, place: str) -> np.ndarray:

@@ -72,7 +72,7 @@ def from_cells(found: Cells, place: str, options: Options, *, first: int = 0) ->
     if column is not None:
         texts = [None if cells.is_missing(cell) else str(cell) for cell in found[column]]
         return from_texts(texts, place, names, y, classes, first=first)
-    columns, x, notes = _typed({name: found[name] for name in rest}, place)
+    columns, x, notes = _typed({name: found[name] for name in rest}, place, options.words)
     if label:
         notes.append(f"Column {label!r} is taken for true labels: it is used for scores only.")
     names = names or [str(i + first) for i in range(n)]
@@ -153,11 +153,14 @@ def _counts(column: list[Any]) -> bool:
     return x is not None and bool(np.isnan(x).all() or (x[0] in (0, 1) and (np.diff(x) == 1).all()))
 
 
-def _typed(found: Cells, place: str) -> tuple[list[Column], np.ndarray, list[str]]:
-    """Columns of numbers or categories, their values [n, C], and notes on columns that are neither."""
+def _typed(found: Cells, place: str, wordy: Sequence[str]) -> tuple[list[Column], np.ndarray, list[str]]:
+    """Columns of numbers or categories, their values [n, C], and notes on columns that are neither.
+
+    wordy: columns that are categories even if their cells are numbers.
+    """
     columns, values, notes = [], [], []
     for name, column in found.items():
-        x, given = numbers(column), None
+        x, given = None if name in wordy else numbers(column), None
         if x is None and (given := words(column)) is None:
             kind = type(next(cell for cell in column if not cells.is_missing(cell))).__name__
             notes.append(f"Column {name!r} is left out: its cells are neither numbers nor words, but {kind}.")
