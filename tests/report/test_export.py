@@ -1,5 +1,7 @@
 import csv
 import os
+import tarfile
+import zipfile
 
 import numpy as np
 import pytest
@@ -7,9 +9,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from PIL import Image
 
+from c3clust import KMeans, data
 from c3clust.errors import InputError, RunError
 from c3clust.records import edits
-from c3clust.report.export import export, safe_name
+from c3clust.report.export import export, export_run, safe_name
 from c3clust.report.export import originals as find_originals
 
 
@@ -196,3 +199,62 @@ def test_originals_are_found_inside_the_folder_only(tmp_path):
     assert find_originals(str(tmp_path / "a"), ["x.png", "../secret.png"]) is None
     assert find_originals(str(tmp_path / "a"), ["gone.png"]) is None
     assert find_originals("digits", ["0"]) is None
+
+
+def photos(folder):
+    """Six files of 150 x 100 pixels, one of them no image."""
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    for i in range(6):
+        pixels = rng.integers(0, 256, (100, 150, 3), dtype=np.uint8)
+        Image.fromarray(pixels).save(folder / f"{i}.{'jpg' if i % 2 else 'png'}")
+    (folder / "2.png").write_bytes(b"no image")
+    return {file.name: file.read_bytes() for file in folder.iterdir() if file.name != "2.png"}
+
+
+def packed(tmp_path, kind):
+    """An archive or a table of the photos."""
+    folder, place = tmp_path / "photos", tmp_path / f"packed.{kind}"
+    if kind == "csv":
+        place.write_text("path\n" + "".join(f"photos/{i}.{'jpg' if i % 2 else 'png'}\n" for i in range(6)))
+    elif kind == "parquet":
+        pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+        parquet.write_table(pyarrow.table({"image": [f.read_bytes() for f in sorted(folder.iterdir())]}), place)
+    elif kind == "zip":
+        with zipfile.ZipFile(place, "w", zipfile.ZIP_DEFLATED) as archive:
+            for file in sorted(folder.iterdir()):
+                archive.write(file, f"in/{file.name}")
+    else:
+        with tarfile.open(place, "w" if kind == "tar" else "w:gz") as archive:
+            archive.add(folder, "in")
+    return place
+
+
+@pytest.mark.parametrize("kind", ["tar", "tar.gz", "zip", "csv", "parquet"])
+def test_originals_come_out_of_archives_and_tables(kind, tmp_path):
+    """Byte for byte; the run allowed more unreadable files than the default."""
+    before = photos(tmp_path / "photos")
+    place = packed(tmp_path, kind)
+    samples = data.load(place, max_bad=0.5)
+    assert samples.x.shape[2:] == (64, 64)
+    KMeans(2, random_state=0).fit(samples, run_dir=tmp_path / "run")
+    done = export_run(tmp_path / "run", tmp_path / "out")
+    assert done.n == 5
+    assert done.missing == []
+    found = [file for file in (tmp_path / "out").rglob("*") if file.is_file() and file.name != "index.csv"]
+    assert sorted(file.read_bytes() for file in found) == sorted(before.values())
+    if kind == "parquet":
+        assert {file.suffix for file in found} == {".png", ".jpeg"}
+    else:
+        assert {file.name for file in found} == set(before)
+
+
+def test_an_archive_that_lacks_an_image_is_refused(tmp_path):
+    photos(tmp_path / "photos")
+    place = packed(tmp_path, "zip")
+    KMeans(2, random_state=0).fit(data.load(place, max_bad=0.5), run_dir=tmp_path / "run")
+    with zipfile.ZipFile(place, "w") as archive:
+        archive.write(tmp_path / "photos/0.png", "in/0.png")
+    with pytest.raises(InputError, match="does not hold the images of this run"):
+        export_run(tmp_path / "run", tmp_path / "out")
+    assert not (tmp_path / "out").exists()

@@ -7,7 +7,7 @@
 
 from c3clust.data.fingerprint import fingerprint
 from c3clust.data.io.batches import batches
-from c3clust.data.loading import describe, is_name, load, names
+from c3clust.data.loading import describe, is_name, load, load_listed, names
 from c3clust.data.places import DatasetInfo
 from c3clust.data.samples import ArrayLike, Column, Dataset, Samples, Table, Texts
 from c3clust.data.sources.arrays import check_whole_numbers
@@ -16,5 +16,6 @@ from c3clust.data.sources.texts import are_texts
 
 __all__ = [
     "ArrayLike", "Column", "Dataset", "DatasetInfo", "Samples", "Table", "Texts", "are_texts", "batches",
-    "check_whole_numbers", "describe", "fingerprint", "has_gaps_or_words", "is_frame", "is_name", "load", "names",
+    "check_whole_numbers", "describe", "fingerprint", "has_gaps_or_words", "is_frame", "is_name", "load",
+    "load_listed", "names",
 ]  # fmt: skip

@@ -141,6 +141,12 @@ def load(
     return _load_path(Path(place), options) if named is None else named
 
 
+def load_listed(place: str, kind: str | None = None) -> Dataset:
+    """As `load`, but image files are listed only, the unreadable ones too: x is a `Stream` with their spans."""
+    options = Options(kind=kind, listed=True)
+    return _load_name(place, options, None) or _load_path(Path(place), options)
+
+
 def _load_name(name: str, options: Options, root: Path | None) -> Dataset | None:
     """A named dataset or a subset of one; None if no dataset has this name."""
     subset = SUBSET.fullmatch(name)

@@ -64,6 +64,7 @@ class Options:
     columns: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
     pixel_max: float | str | None = None
+    listed: bool = False  # image files are listed and not decoded
 
     def __post_init__(self) -> None:
         if self.labels not in (None, "folders"):

@@ -1,10 +1,12 @@
 """Copy the images of a run into one folder per cluster, those below a confidence into unsure/.
 
+Image files are copied as they are, also those inside archives and tables; pictures of arrays are written as PNG.
 Originals are read, never moved or changed. The target must be new or empty and each file is created, so nothing is
 overwritten. Names that come from file names, clusters or archives cannot point outside of the target.
 """
 
 import csv
+import io
 import os
 import re
 import shutil
@@ -17,6 +19,9 @@ import numpy as np
 from PIL import Image
 
 from c3clust import data
+from c3clust.data.io.decode import EXTENSIONS, FORMATS
+from c3clust.data.io.spans import Span, Unreadable, read_span
+from c3clust.data.io.stream import Stream
 from c3clust.errors import InputError
 from c3clust.records.assignments import Assignments
 from c3clust.records.edits import Edits
@@ -30,6 +35,7 @@ INDEX = "index.csv"
 LONGEST = 120  # bytes of a name
 ROWS = {"text": "texts", "table": "rows"}  # kinds of samples that have no image
 SUFFIX = r"\.(jpe?g|webp|bmp|gif|tiff?|ppm)$"
+Original = Path | Span | None
 _RESERVED = {"con", "prn", "aux", "nul", *(f"{port}{i}" for port in ("com", "lpt") for i in range(10))}
 
 
@@ -55,13 +61,30 @@ def export_run(
         raise InputError(f"{run} is of {ROWS[kind]}, not images: its clusters are in {run / 'assignments.csv'}.")
     place = source or description.get("place", "")
     names = Assignments.read(run).names
-    files = originals(place, names)
+    files: Sequence[Original] | None = originals(place, names)
     if files is not None:
         return export(run, to, files=files, min_confidence=min_confidence, link=link)
-    samples = data.load(place)
-    if list(samples.names) != list(names):
-        raise InputError(f"{place!r} does not hold the images of this run: name the place with --source.")
-    return export(run, to, x=samples.x, min_confidence=min_confidence)
+    samples = data.load_listed(place, "image" if kind == "image" else None)
+    if not isinstance(samples.x, Stream):
+        if list(samples.names) != list(names):
+            raise InputError(_elsewhere(place))
+        return export(run, to, x=samples.x, min_confidence=min_confidence)
+    spans = dict(zip(samples.names, samples.x.spans, strict=True))  # with those that the run could not read
+    if any(name not in spans for name in names):
+        raise InputError(_elsewhere(place))
+    files = [_whole_file(spans[name], samples.x) or spans[name] for name in names]
+    return export(run, to, files=files, min_confidence=min_confidence, link=link)
+
+
+def _elsewhere(place: str) -> str:
+    return f"{place!r} does not hold the images of this run: name the place with --source."
+
+
+def _whole_file(span: Span, stream: Stream) -> Path | None:
+    """The path of an image that is a file of its own; None if it is a part of an archive or a table."""
+    temporary = stream.spool is not None and span.path == stream.spool.path
+    own = not (temporary or span.refused or span.offset or span.stored >= 0 or span.deflated)
+    return Path(span.path) if own else None
 
 
 def originals(place: str, names: Sequence[str]) -> list[Path] | None:
@@ -77,15 +100,15 @@ def export(
     run_dir: Path,
     to: Path,
     *,
-    files: Sequence[Path | None] | None = None,
+    files: Sequence[Original] | None = None,
     x: Any = None,
     min_confidence: float = 0.0,
     link: bool = False,
 ) -> Exported:
     """Copy (or link to) the images of a run, in the order of its assignments.csv, into folders of `to`.
 
-    files: the original of each image, None where it is inside an archive or an array; those are written as PNG from
-    x: [n, C, H, W], which is read one at a time. `to`/index.csv lists the file and the cluster of each image.
+    files: the original of each image, a path or a span of an archive; None for one in an array, which is written as PNG
+    from x: [n, C, H, W], one at a time. `to`/index.csv lists the file and the cluster of each image.
     """
     assignments = Assignments.read(run_dir)
     names, confidence = assignments.names, assignments.confidence
@@ -135,7 +158,7 @@ def _cut(text: str, most: int) -> str:
     return text
 
 
-def _checked(files: Sequence[Path | None] | None, x: Any, n: int, min_confidence: float) -> Sequence[Path | None]:
+def _checked(files: Sequence[Original] | None, x: Any, n: int, min_confidence: float) -> Sequence[Original]:
     if not 0 <= min_confidence <= 1:
         raise InputError(f"min_confidence={min_confidence} is outside [0, 1]: it is compared with a probability.")
     files = [None] * n if files is None else files
@@ -160,11 +183,21 @@ def _new_folder(to: Path) -> Path:
     return to
 
 
-def _base(name: str, original: Path | None) -> str:
-    if original is not None:
-        return Path(original).name
+def _base(name: str, original: Original) -> str:
+    if isinstance(original, Path):
+        return original.name
     base = PurePosixPath(name.replace("\\", "/")).name or "image"
+    if original is not None:
+        return base if base.lower().endswith(EXTENSIONS) else base + _extension(original)
     return base if base.lower().endswith(".png") else re.sub(SUFFIX, "", base, flags=re.I) + ".png"
+
+
+def _extension(span: Span) -> str:
+    """The extension of an image by its content; none if it cannot be read."""
+    try:
+        return f".{Image.open(io.BytesIO(read_span(span)), formats=FORMATS).format}".lower()
+    except Exception:  # Pillow raises almost anything on hostile bytes
+        return ""
 
 
 def _free(folder: str, name: str, taken: set[str]) -> str:
@@ -178,8 +211,16 @@ def _free(folder: str, name: str, taken: set[str]) -> str:
     return candidate
 
 
-def _write(original: Path | None, x: Any, i: int, target: Path, link: bool) -> bool:
+def _write(original: Original, x: Any, i: int, target: Path, link: bool) -> bool:
     """Create the target; False if the original cannot be read."""
+    if isinstance(original, Span):
+        try:
+            content = read_span(original)
+        except Unreadable:
+            return False
+        with open(target, "xb") as out:
+            out.write(content)
+        return True
     if original is None:
         picture = as_pictures(x[np.array([i])])[0]
         with open(target, "xb") as out:

@@ -59,6 +59,9 @@ def to_samples(files: EncodedFiles, options: Options) -> Samples:
     """Decode the files, or prepare to stream them. Unreadable files are listed in `skipped`."""
     if not files.spans:
         raise DataError(f"{files.place} holds no images. JPEG, PNG, WebP, BMP, TIFF, GIF and PPM files are read.")
+    if options.listed:
+        listed = Stream(files.spans, files.names, 3, DEFAULT_SIZE, 1, None, files.spool)
+        return Samples(listed, files.names, place=files.place)
     x, reasons = _decoded(files, _working_size(files, options), options)
     skipped = tuple((name, reason) for name, reason in zip(files.names, reasons, strict=True) if reason)
     _check_bad(files, skipped, options.max_bad)
