@@ -18,7 +18,7 @@ from safetensors.torch import save as tensors_to_bytes
 from torch import Tensor
 
 from c3clust.errors import RunError
-from c3clust.files import write_atomically
+from c3clust.files import read_bytes, read_json, write_atomically
 
 __all__ = ["read", "with_prefix", "without_prefix", "write"]
 
@@ -37,8 +37,8 @@ def read(path: Path, what: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Content and tensors of PATH; RunError, with `what` the files are, unless both are complete."""
     meta_path, weights_path = (path.with_name(f"{path.name}{ending}") for ending in (".json", ".safetensors"))
     try:
-        meta = json.loads(meta_path.read_text(encoding="utf-8"))
-        weights = weights_path.read_bytes()
+        meta = read_json(meta_path)
+        weights = read_bytes(weights_path)
     except FileNotFoundError as error:
         raise RunError(f"{path.parent} holds no {what}: {Path(error.filename).name} is missing.") from None
     except (OSError, ValueError, RecursionError) as error:

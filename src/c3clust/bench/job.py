@@ -25,7 +25,7 @@ import numpy as np
 
 from c3clust import methods
 from c3clust.errors import RunError
-from c3clust.files import write_atomically
+from c3clust.files import read_bytes, read_json, write_atomically
 from c3clust.records.assignments import Assignments
 from c3clust.records.record import RunRecord
 from c3clust.runs.lock import locked
@@ -136,7 +136,7 @@ class Result:
         """acc, nmi, ari and pairs after each epoch of a stage, in order (watch.py)."""
         names = [s["name"] for s in self.record.stages]
         path = self.folder / "epochs.jsonl"
-        entries = map(json.loads, path.read_text(encoding="utf-8").splitlines() if path.exists() else [])
+        entries = map(json.loads, read_bytes(path).splitlines() if path.exists() else [])
         last = {(entry["stage"], entry["epoch"]): entry for entry in entries}  # a resumed run may repeat an epoch
         return [entry for (number, _), entry in sorted(last.items()) if names[number] == stage]
 
@@ -146,7 +146,7 @@ def _start_key(start: Any) -> str | None:
     if start is None:
         return None
     path = Path(start) / "model.json"  # contains the hash of the weights
-    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else str(start)
+    return hashlib.sha256(read_bytes(path)).hexdigest() if path.is_file() else str(start)
 
 
 def folder_of(out: str | Path, job: Job) -> Path:
@@ -161,7 +161,7 @@ def result_of(out: str | Path, job: Job) -> Result:
         reason = "it was begun and not finished" if folder.exists() else "it has not been run"
         return Result(job, folder, "missing", reason)
     try:
-        return Result(job, folder, **json.loads(path.read_bytes()))
+        return Result(job, folder, **read_json(path))
     except (OSError, ValueError, TypeError) as error:
         raise RunError(f"{path} cannot be read: {error}. Remove it to run the job again.") from None
 
@@ -184,7 +184,7 @@ def remember(out: str | Path, jobs: Sequence[Job]) -> list[Job]:
     path.parent.mkdir(parents=True, exist_ok=True)
     with locked(path.parent):
         try:
-            before = [Job.from_plain(raw) for raw in json.loads(path.read_bytes())] if path.exists() else []
+            before = [Job.from_plain(raw) for raw in read_json(path)] if path.exists() else []
         except (OSError, ValueError, TypeError) as error:
             raise RunError(f"{path} cannot be read: {error}. Remove it; finished runs are found again.") from None
         known = {(job.data, job.params.get("encoder"), job.name, job.seed): job for job in [*before, *jobs]}

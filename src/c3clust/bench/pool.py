@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from c3clust.bench.job import DONE, Job, Result, folder_of, result_of, write_json, write_result
+from c3clust.files import append_to
 
 PAUSE = 0.1  # seconds between two polls of the workers
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
@@ -71,7 +72,7 @@ class _Worker:
         if self.process is None or self.process.poll() is not None:
             self.kill()
             command = [sys.executable, "-m", "c3clust.bench.worker", str(self.out)]
-            with open(folder / "log.txt", "ab") as log:
+            with append_to(folder / "log.txt") as log:
                 self.process = subprocess.Popen(
                     command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=self.environment, text=True
                 )

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from c3clust import metrics
+from c3clust.files import append_to
 from c3clust.training.checkpoint import Checkpoints, TrainingState
 from c3clust.training.embed import embed
 
@@ -59,5 +60,5 @@ class Watch(Checkpoints):
         z = torch.cat([z for z, _ in embed(network, samples.x[sample], samples.size)])
         pairs = pair_counts(z, y[sample], ZETAS)
         entry = {"stage": stage, "epoch": epoch, **metrics.scores(y, labels), "pairs": pairs}
-        with open(self.path, "a", encoding="utf-8") as file:
-            file.write(json.dumps(entry) + "\n")
+        with append_to(self.path) as file:
+            file.write((json.dumps(entry) + "\n").encode())

@@ -4,7 +4,6 @@ Each line of standard input is the folder of a job; an empty line means that the
 without an empty line, the parent process has died, and the worker exits at once.
 """
 
-import json
 import os
 import queue
 import sys
@@ -24,6 +23,7 @@ from c3clust.bench.job import Job, folder_of, write_result
 from c3clust.bench.watch import Watch
 from c3clust.data.samples import Dataset
 from c3clust.errors import RunError, TrainingError
+from c3clust.files import append_to, read_json
 from c3clust.methods.c3.guard import effective_clusters
 from c3clust.networks.readouts import nearest, spherical_kmeans
 from c3clust.recipes.resolve import load_options
@@ -41,7 +41,7 @@ PATIENCE = 30.0  # seconds to wait for another process to release the folder
 
 def work(out: Path, folder: Path) -> None:
     """Run or resume the job in FOLDER/job.json, and write result.json."""
-    job = Job.from_plain(json.loads((folder / "job.json").read_bytes()))
+    job = Job.from_plain(read_json(folder / "job.json"))
     try:
         with _owned(folder):
             status, reason, numbers = _fit(out, folder, job)
@@ -134,10 +134,9 @@ def main(out: str) -> None:
     folders: queue.Queue[str] = queue.Queue()
     threading.Thread(target=_receive, args=(folders,), daemon=True).start()
     while folder := folders.get():
-        log = os.open(Path(folder) / "log.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-        for stream in (1, 2):
-            os.dup2(log, stream)
-        os.close(log)
+        with append_to(Path(folder) / "log.txt") as log:
+            for stream in (1, 2):
+                os.dup2(log.fileno(), stream)
         work(Path(out), Path(folder))
 
 

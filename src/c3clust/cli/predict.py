@@ -1,6 +1,7 @@
 """predict, evaluate: use a finished run on new samples, and compare it with true labels."""
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -65,10 +66,10 @@ def evaluate(
 
     record, assignments = RunRecord.read(run / "record.json"), Assignments.read(run)
     path = labels or run / "labels.csv"
-    if labels is None and not path.exists():
+    if labels is None and not os.path.lexists(path):
         raise InputError(f"{run} has no true labels: give a CSV file with the columns name and label as --labels FILE.")
     clusters, _ = Edits.read(run, record.n_clusters).apply(assignments.clusters)
-    scores = metrics.scores(read_labels(path, assignments.names), clusters)
+    scores = metrics.scores(read_labels(path, assignments.names, any_file=labels is not None), clusters)
     if as_json:
         print(json.dumps(scores))
     else:

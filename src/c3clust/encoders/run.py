@@ -13,6 +13,7 @@ from torch import Tensor
 from c3clust.augment import Policy
 from c3clust.data.samples import Dataset, Samples
 from c3clust.encoders.base import Encoder, about
+from c3clust.files import read_bytes
 
 
 class RunEncoder(Encoder):
@@ -24,7 +25,7 @@ class RunEncoder(Encoder):
         if self.inner is not None:
             self.takes = self.inner.takes
             self.inner.to(model.device_)
-        self._hash = hashlib.sha256((Path(folder) / "model.json").read_bytes()).hexdigest()
+        self._hash = hashlib.sha256(read_bytes(Path(folder) / "model.json")).hexdigest()
 
     @property
     def width(self) -> int:  # type: ignore[override]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from c3clust.errors import RunError
-from c3clust.files import write_atomically
+from c3clust.files import open_regular, write_atomically
 
 __all__ = ["Assignments", "read_labels", "write_labels"]
 
@@ -50,9 +50,9 @@ def write_labels(path: Path, names: Sequence[str], labels: Sequence[Any]) -> Non
     write_atomically(path, _csv(("name", "label"), zip(names, labels, strict=True)).encode("utf-8", "surrogateescape"))
 
 
-def read_labels(path: str | Path, names: Sequence[str]) -> list[str]:
+def read_labels(path: str | Path, names: Sequence[str], any_file: bool = True) -> list[str]:
     """True labels from a CSV file with the columns name and label, in the order of `names`."""
-    known = {row[0]: row[1] for row in _read(Path(path), ("name", "label"))}
+    known = {row[0]: row[1] for row in _read(Path(path), ("name", "label"), any_file)}
     missing = [name for name in names if name not in known]
     if missing:
         raise RunError(f"{path} has no label for {len(missing)} of {len(names)} samples, the first is {missing[0]!r}.")
@@ -67,11 +67,12 @@ def _csv(header: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:
     return text.getvalue()
 
 
-def _read(path: Path, header: Sequence[str]) -> list[list[str]]:
-    """The columns `header` of a CSV file, as text."""
+def _read(path: Path, header: Sequence[str], any_file: bool = False) -> list[list[str]]:
+    """The columns `header` of a CSV file, as text: of a regular file, or of any that the user names."""
     try:
-        with open(path, newline="", encoding="utf-8", errors="surrogateescape") as file:
-            rows = list(csv.reader(file))
+        with open(path, "rb") if any_file else open_regular(path) as raw:
+            with io.TextIOWrapper(raw, encoding="utf-8", errors="surrogateescape", newline="") as file:
+                rows = list(csv.reader(file))
     except FileNotFoundError:
         raise RunError(f"{path} does not exist.") from None
     except (OSError, csv.Error) as error:

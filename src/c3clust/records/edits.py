@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from c3clust.errors import RunError
-from c3clust.files import write_atomically
+from c3clust.files import read_json, write_atomically
 from c3clust.records.record import RunRecord
 
 __all__ = ["Edits", "label", "merge", "undo"]
@@ -105,12 +105,10 @@ class Edits:
         if n_clusters is None:
             n_clusters = RunRecord.read(Path(run_dir) / "record.json").n_clusters
         path = Path(run_dir) / FILE
-        if not path.exists():
-            return cls(n_clusters)
         try:
-            if path.stat().st_size > MAX_BYTES:
-                raise RunError(f"it is larger than {MAX_BYTES:,} bytes")
-            return cls(n_clusters, _operations(json.loads(path.read_text(encoding="utf-8"))))
+            return cls(n_clusters, _operations(read_json(path, MAX_BYTES)))
+        except FileNotFoundError:
+            return cls(n_clusters)
         except (OSError, ValueError, RecursionError) as error:
             reason = str(error).rstrip(".")
             raise RunError(f"{path} is damaged: {reason}. Remove it to go back to the clusters of the model.") from None

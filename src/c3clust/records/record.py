@@ -31,7 +31,7 @@ from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from c3clust.errors import RunError
-from c3clust.files import write_atomically
+from c3clust.files import read_json, write_atomically
 
 __all__ = ["RunRecord", "versions"]
 
@@ -78,7 +78,7 @@ class RunRecord:
     def read(cls, path: Path) -> "RunRecord":
         """Read and check; the field that is wrong is named."""
         try:
-            raw = json.loads(path.read_text(encoding="utf-8"))
+            raw = read_json(path)
         except FileNotFoundError:
             raise RunError(f"{path} does not exist: {path.parent} is not a finished run.") from None
         except (OSError, ValueError, RecursionError) as error:

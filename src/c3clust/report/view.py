@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 
 from c3clust.errors import RunError
-from c3clust.files import write_atomically
+from c3clust.files import open_regular, write_atomically
 from c3clust.report import sprites
 from c3clust.report.traits import Traits
 
@@ -132,7 +132,7 @@ class View:
         """Read and check run_dir/view.npz."""
         path = Path(run_dir) / FILE
         try:
-            with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
+            with open_regular(path) as file, np.load(file, allow_pickle=False) as arrays:
                 return cls._checked(arrays)
         except FileNotFoundError:
             raise RunError(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from c3clust.errors import RunError
-from c3clust.files import write_atomically
+from c3clust.files import read_json, write_atomically
 
 __all__ = ["RunConfig", "is_object", "plain"]
 
@@ -40,7 +40,7 @@ class RunConfig:
         """Read and check the file; an error names the field that is wrong."""
         path = folder / NAME
         try:
-            raw = json.loads(path.read_bytes())
+            raw = read_json(path)
         except FileNotFoundError:
             raise RunError(f"{folder} is not a run that can be resumed: {NAME} is missing.") from None
         except (OSError, ValueError, RecursionError) as error:

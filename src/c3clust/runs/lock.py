@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import socket
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,10 +12,12 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from c3clust.errors import RunError
+from c3clust.files import append_to, read_json, remove
 
 __all__ = ["locked"]
 
 NAME = "lock"
+MOST = 10_000  # bytes of the file
 
 
 @contextmanager
@@ -25,6 +28,7 @@ def locked(folder: Path) -> Iterator[None]:
         raise RunError(f"{folder} cannot be written: there is no such folder.")
     lock = FileLock(path, timeout=0)
     try:
+        _check(path)
         lock.acquire()
     except Timeout:
         raise RunError(
@@ -33,18 +37,26 @@ def locked(folder: Path) -> Iterator[None]:
     except OSError as error:
         raise RunError(f"{path.parent} cannot be written: {error.strerror}.") from None
     try:
-        with contextlib.suppress(OSError):
-            path.write_text(json.dumps({"pid": os.getpid(), "host": socket.gethostname()}), encoding="utf-8")
+        with contextlib.suppress(OSError), append_to(path) as file:
+            file.truncate(0)
+            file.write(json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode())
         yield
     finally:
-        with contextlib.suppress(OSError):  # the folder may be gone, or read-only by now
-            path.unlink()
+        remove(path)  # who waits for the lock of a removed file tries again: filelock compares
         lock.release()
+
+
+def _check(path: Path) -> None:
+    """RunError unless the file of the lock is one that `locked` makes, or none: it is written to in place."""
+    with contextlib.suppress(FileNotFoundError):
+        found = os.lstat(path)
+        if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+            raise RunError(f"{path} is a link or no regular file, so it is no lock of c3clust: remove it.")
 
 
 def _owner(path: Path) -> str:
     try:
-        owner = json.loads(path.read_text(encoding="utf-8"))
+        owner = read_json(path, MOST)
         return f"process {int(owner['pid'])} on {owner['host']}"
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return "another process"

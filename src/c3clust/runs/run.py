@@ -17,6 +17,7 @@ record.json is written when all files above it are complete: a folder without it
 comes last, so that a run is never lost with it.
 """
 
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -29,7 +30,7 @@ import numpy as np
 from c3clust import data, dist, metrics, report
 from c3clust.data.samples import Dataset, Table
 from c3clust.errors import RunError
-from c3clust.files import clear_partial
+from c3clust.files import clear_partial, is_partial
 from c3clust.records.assignments import Assignments, write_labels
 from c3clust.records.record import RunRecord
 from c3clust.runs.config import RunConfig
@@ -107,10 +108,10 @@ class Run:
                     f"{folder} holds an unfinished run: go on with it by c3clust resume {folder}, "
                     "or choose another folder with -o."
                 )
-            if not unfinished and any(path.name != "lock" and not _is_partial(path) for path in folder.iterdir()):
+            if not unfinished and any(path.name != "lock" and not is_partial(path) for path in folder.iterdir()):
                 raise RunError(f"{folder} holds files already: nothing is overwritten. {other}")
-            (folder / ".writable").touch()
-            (folder / ".writable").unlink()
+            with tempfile.TemporaryFile(dir=folder):  # whether the folder can be written
+                pass
         except OSError as error:
             raise RunError(f"{folder} cannot be written: {error.strerror}. {other}") from None
 
@@ -128,6 +129,7 @@ class Run:
             return
         with locked(self.folder):
             clear_partial(self.folder)
+            clear_partial(self.folder / "checkpoint")
             if (self.folder / "request.json").exists():
                 difference = config.difference(RunConfig.read(self.folder))
                 if difference:
@@ -208,10 +210,6 @@ def write_report(folder: Path, estimator: Any, dataset: Dataset, record: RunReco
     )
     view.write(folder)
     return report.write(folder, record, view)
-
-
-def _is_partial(path: Path) -> bool:
-    return path.name.startswith(".") and path.name.endswith(".partial")
 
 
 def _monitor_notes(stages: Sequence[dict[str, Any]]) -> list[str]:

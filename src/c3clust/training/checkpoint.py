@@ -27,6 +27,7 @@ from torch import Tensor, nn
 from c3clust import dist, model_io
 from c3clust.data.samples import ArrayLike
 from c3clust.errors import RunError
+from c3clust.files import is_partial, make_folder, remove
 from c3clust.model_io import with_prefix, without_prefix
 from c3clust.training.embed import device_of
 from c3clust.training.objective import Monitor
@@ -35,6 +36,7 @@ __all__ = ["Checkpoints", "TrainingState"]
 
 KEPT = 2
 PLACE = re.compile(r"(?P<stage>\d+)-(?P<epoch>\d{5,})-(?P<step>\d{6,})")
+NAME = re.compile(r"\d+-(end|\d{5,}-\d{6,})\.(json|safetensors)")
 WHAT = "checkpoint"
 log = logging.getLogger(__name__)
 
@@ -129,6 +131,8 @@ class Checkpoints:
 
     def __init__(self, run: str | Path, minutes: float = 10.0) -> None:
         self.folder, self.minutes = Path(run) / "checkpoint", minutes
+        if self.folder.is_symlink() or (self.folder.exists() and not self.folder.is_dir()):
+            raise RunError(f"{self.folder} is a link or a file, not a folder of checkpoints: remove it.")
         self.notes: list[str] = []  # what the owner of the run should know
         self._saved_at = time.monotonic()
 
@@ -182,9 +186,9 @@ class Checkpoints:
         """The run is finished: nothing here is needed any more."""
         if dist.rank() == 0:
             for path in self.folder.glob("*"):
-                with contextlib.suppress(OSError):
-                    path.unlink()
-            with contextlib.suppress(OSError):
+                if NAME.fullmatch(path.name) or is_partial(path):
+                    remove(path)
+            with contextlib.suppress(OSError):  # other files are not ours
                 self.folder.rmdir()
 
     def _places(self) -> list[Path]:
@@ -198,7 +202,7 @@ class Checkpoints:
         if dist.rank() > 0:
             return False
         try:
-            self.folder.mkdir(exist_ok=True)
+            make_folder(self.folder)
             model_io.write(self.folder / name, snapshot[0] | {"notes": self.notes}, snapshot[1])
         except OSError as error:
             self.note(f"A checkpoint could not be written ({error.strerror}): the run goes on with the last good one.")
@@ -246,6 +250,5 @@ def restore_random_state(tensors: Mapping[str, Tensor], generator: torch.Generat
 
 def _remove(path: Path) -> None:
     """The JSON file first: without it the other is not a checkpoint."""
-    with contextlib.suppress(OSError):
-        path.with_name(f"{path.name}.json").unlink(missing_ok=True)
-        path.with_name(f"{path.name}.safetensors").unlink(missing_ok=True)
+    for ending in ("json", "safetensors"):
+        remove(path.with_name(f"{path.name}.{ending}"))

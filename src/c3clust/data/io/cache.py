@@ -20,6 +20,7 @@ import numpy as np
 from c3clust.data.io.decode import decoder
 from c3clust.data.io.spans import Span
 from c3clust.errors import DataError
+from c3clust.files import move, open_regular, read_json, sync, write_atomically
 
 FORMAT = 1
 BLOCK = 256
@@ -39,18 +40,18 @@ class Entry:
     def load(self) -> tuple[np.ndarray, dict[str, Any]] | None:
         """The array as a memory map and the metadata; None if they are missing or cannot be read."""
         try:
-            info = json.loads(self.info.read_text(encoding="utf-8"))
+            info = read_json(self.info)
+            open_regular(self.array).close()  # a pipe or a link is no entry
             x = np.load(self.array, mmap_mode="r", allow_pickle=False)
             return (x, info) if isinstance(info, dict) else None
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return None
 
     def store(self, file: Path, info: dict[str, Any]) -> None:
         """Move a complete .npy file to its final name; the metadata follow, as an entry without them is not valid."""
-        metadata = file.with_suffix(".json")
-        metadata.write_text(json.dumps(info), encoding="utf-8")
-        os.replace(file, self.array)
-        os.replace(metadata, self.info)
+        sync(file)
+        move(file, self.array)
+        write_atomically(self.info, json.dumps(info).encode())
 
 
 def picture_entry(
