@@ -15,7 +15,7 @@ LAYERS = [
     {"ops", "checks", "metrics", "progress", "onepass", "model_io"},
     {"records", "data", "augment", "networks"},
     {"report", "encoders", "scaling"},
-    {"preprocess", "training"},
+    {"preprocess", "training", "duplicates"},
     {"runs"},
     {"estimator", "saved"},
     {"methods"},

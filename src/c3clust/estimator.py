@@ -16,11 +16,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor, nn
 
-from c3clust import augment, checks, data, model_io
+from c3clust import augment, checks, data, duplicates, model_io
+from c3clust.data.io.subset import subset
 from c3clust.data.samples import Dataset, Table
 from c3clust.encoders import Encoder
 from c3clust.errors import InputError
 from c3clust.preprocess import InputOptions, Preprocessor
+from c3clust.records.duplicates import Duplicates
 from c3clust.records.edits import Edits
 from c3clust.runs import Run, RunConfig
 from c3clust.runs.config import plain
@@ -38,7 +40,9 @@ class Estimator(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
 
     n_clusters: int
     random_state: Any
+    fold_duplicates: bool
     start_stage_: int | None
+    start_labels_: np.ndarray | None
     quality_: dict[str, Any] | None
 
     older_models: ClassVar[dict[str, Any]] = {}  # values of parameters that models of format 1 do not have
@@ -102,8 +106,15 @@ class Estimator(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
                 folder=None if run is None else run.features,
                 verbose=options.verbose,
             )
+            self.duplicates_ = self._find_duplicates(dataset, prepared.features)
             context = TrainingContext(
-                prepared.x, self.preprocessor_.shape, prepared.policy, seed, device, options.verbose, options.compile
+                subset(prepared.x, self.duplicates_.distinct),
+                self.preprocessor_.shape,
+                prepared.policy,
+                seed,
+                device,
+                options.verbose,
+                options.compile,
             )
             context.checkpoints = None if run is None else run.checkpoints
             context.notes += [*([note] if note else []), *prepared.notes]
@@ -181,6 +192,14 @@ class Estimator(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             )
         return dataset
 
+    def _find_duplicates(self, dataset: Dataset, features: Any) -> Duplicates:
+        """The copies, which are left out of training: a copy gets the cluster of its original."""
+        if not self.fold_duplicates:
+            return Duplicates.none(len(dataset))
+        found = duplicates.find(dataset, None if features is None else features.x)
+        enough = len(found.distinct) >= max(self.n_clusters, 2)
+        return found if enough else Duplicates.none(len(dataset))
+
     def _seed(self, run: Run | None) -> int:
         """The seed; where none is given, that of the unfinished run."""
         if isinstance(self.random_state, int | np.integer):
@@ -199,12 +218,15 @@ class Estimator(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
 
     def _train(self, context: TrainingContext) -> None:
         """Train, and set the learned attributes."""
-        self.start_stage_, self.quality_, self._edits_ = None, None, None
+        self.start_stage_, self.quality_, self._edits_, self.start_labels_ = None, None, None, None
         with torch.random.fork_rng(devices=[context.device] if context.device.type == "cuda" else []):
             torch.manual_seed(context.seed)
             self.network_ = self._fit(context).eval()
         c = context.assignments(self.network_)
-        self.labels_, self.confidence_ = c.argmax(axis=1), c.max(axis=1)
+        copies = self.duplicates_.rows
+        self.labels_, self.confidence_ = c.argmax(axis=1)[copies], c.max(axis=1)[copies]
+        if self.start_labels_ is not None:
+            self.start_labels_ = self.start_labels_[copies]
         self._n_features_out = context.width(self.network_)
         self.policy_, self.stages_, self.notes_ = augment.spec(context.policy), context.stages, context.notes
 

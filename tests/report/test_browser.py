@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 from c3clust.records import edits
+from c3clust.records.duplicates import Duplicates
 from c3clust.report import build, render, write
 
 pytestmark = pytest.mark.browser
@@ -465,3 +466,30 @@ def test_clusters_of_rows_show_what_sets_them_apart(visit, tmp_path, new_record)
         ["job = <i>cook", "100%", "50%", "+1.0"],
     ]
     assert page.locator("#cluster-1 .said").first.inner_text().startswith("age 9, job smith, size")
+
+
+@pytest.mark.parametrize("width", [1280, 375])
+def test_copies_are_folded_and_listed(visit, digits, new_record, tmp_path, width):
+    x, y = digits
+    x, z = np.concatenate([x[:60], x[:1], x[:1], x[2:3]]), np.eye(4)[np.r_[y[:60] % 4, y[0] % 4, y[0] % 4, y[2] % 4]]
+    copies = Duplicates(np.r_[np.arange(60), 0, 0, 2], np.r_[np.full(60, np.nan), 1, 0.93, 0.91])
+    names = [f"{i}.png" for i in range(63)]
+    view = build(x, z, z.argmax(1), np.full(63, 0.9), names, n_clusters=4, duplicates=copies)
+    view.write(tmp_path)
+    page = visit(write(tmp_path, new_record(4, 63), view).as_uri(), width, 812)
+    shown = page.locator("#copies")
+    assert "3 of the 63 images are copies of others" in shown.inner_text()
+    assert page.locator("[data-kind=copies]").count() == 1
+    assert not page.locator(".group-of-copies").first.is_visible(), "folded"
+    shown.locator("summary").click()
+    first = page.get_by_label("Copies of 0.png", exact=True)
+    assert [line for line in first.inner_text().split("\n") if line] == [
+        "0.png", "kept", "60.png", "exact copy", "61.png", "near copy, similarity 0.93"
+    ]  # fmt: skip
+    assert page.locator(".group-of-copies").count() == 2
+    in_gallery = page.eval_on_selector_all("#gallery .thumb", "nodes => nodes.map((node) => Number(node.dataset.row))")
+    folded = {view.names.index(f"{i}.png") for i in (60, 61, 62)}
+    assert not folded & set(in_gallery), "a copy is not shown as a typical image"
+    badge = page.locator(f"#gallery [data-row='{view.names.index('0.png')}'] .more-copies").first
+    assert badge.inner_text() == "+2"
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -11,6 +11,7 @@ from c3clust.encoders import register
 from c3clust.encoders.run import Runs
 from c3clust.errors import InputError, RunError, suggest
 from c3clust.records.assignments import Assignments
+from c3clust.records.duplicates import Duplicates
 from c3clust.records.record import RunRecord
 from c3clust.runs import Run, RunConfig, write_report
 from c3clust.runs.lock import locked
@@ -85,6 +86,7 @@ def _write_missing_report(folder: Path, dataset: Any) -> tuple[Any, RunRecord]:
     """A run that was killed after its record was written lacks only its report."""
     estimator, found = load_model(folder), Assignments.read(folder)
     estimator.labels_, estimator.confidence_ = found.clusters, found.confidence
+    estimator.duplicates_ = Duplicates.read(folder, found.names)
     record = RunRecord.read(folder / "record.json")
     with locked(folder):
         Checkpoints(folder).remove()

@@ -51,6 +51,8 @@ class Clusterer(_Documented, Estimator):
         encoder.
     image_size : int or None
         Side in pixels at which images are trained and predicted; None keeps their own.
+    fold_duplicates : bool
+        Leave exact and near copies (of pictures, texts, embeddings) out of training; they get their original's cluster.
     random_state : int, RandomState or None
 
     Attributes
@@ -59,6 +61,8 @@ class Clusterer(_Documented, Estimator):
         Cluster of each sample.
     confidence_ : ndarray [n]
         Largest entry of each sample's soft assignment.
+    duplicates_ : Duplicates
+        Which samples are copies, and of which.
     """
 
     standardise: ClassVar[float] = np.inf  # the largest number of features that are standardised
@@ -67,6 +71,7 @@ class Clusterer(_Documented, Estimator):
     _: KW_ONLY
     encoder: Any = None
     image_size: int | None = None
+    fold_duplicates: bool = True
     random_state: Any = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

@@ -4,7 +4,7 @@ The record is plain data: numbers, strings, lists and dicts. It contains no arra
 Fields that other parts of the package read:
 
     data     {"place", "kind": "image" | "vector" | "text" | "table", "n", "shape", "fingerprint", "policy",
-              "classes" (or null), "skipped": [[name, reason], ...]}
+              "classes" (or null), "skipped": [[name, reason], ...], "copies": how many samples duplicates.csv lists}
     stages   one dict per training stage, in order:
              {"name": "cc" | "c3" | ..., "epochs": int, "seconds": float,
               "curves": {"loss": [one float per epoch], "instance_loss": [...], "positives_per_view": [...],

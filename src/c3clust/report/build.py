@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 
 from c3clust.errors import InputError
+from c3clust.records.duplicates import Duplicates
 from c3clust.report import sprites
 from c3clust.report.layout import layout
 from c3clust.report.traits import Traits, row_texts, traits_of_columns, traits_of_texts
-from c3clust.report.view import View, closeness
+from c3clust.report.view import Group, View, closeness
 
 __all__ = ["build"]
 
@@ -18,6 +19,7 @@ MAX_MAP = 4_000
 BUDGET = 9_000_000  # bytes of all sheets: as base64 within a page of 15 MB
 CHUNK = 16_384
 SAME = 1e-5  # of the largest value: copies of a sample differ by less, since batches round differently
+MAX_GROUPS = 200  # of copies, and copies of a group, that are listed
 LONGEST = 400  # characters of a sample as text
 
 
@@ -36,12 +38,14 @@ def build(
     budget: int = BUDGET,
     seed: int = 0,
     columns: Sequence[tuple[str, Sequence[str] | None]] | None = None,
+    duplicates: Duplicates | None = None,
 ) -> View:
     """Build the view of a finished run.
 
     x: [n, C, H, W], [n, F] or None; only the shown samples are read, in chunks. [n] of str are texts; with `columns`,
     the names and categories of its columns, [n, C] is a table. z: [n, D]. labels: [n] in 0..n_clusters-1.
-    confidence: [n] in [0, 1] or None. y: [n] true classes as integers into `classes`, or None.
+    confidence: [n] in [0, 1] or None. y: [n] true classes as integers into `classes`, or None. Copies (`duplicates`)
+    are neither typical nor doubtful samples of a cluster, and do not move its centre.
     """
     labels = np.asarray(labels, dtype=np.int64)
     n = len(labels)
@@ -53,10 +57,11 @@ def build(
         raise InputError(f"labels reach from {labels.min()} to {labels.max()}: 0 to {n_clusters - 1} is needed.")
     truth, classes = _truth(y, classes, n)
     sizes = np.bincount(labels, minlength=n_clusters)
-    centres, unit = _centres(z, labels, sizes)
+    copies = duplicates or Duplicates.none(n)
+    centres, unit = _centres(z, labels, copies.original == np.arange(n), n_clusters)
     typical = np.concatenate([closeness(_rows(z, s), centres[labels[s]], unit) for s in _slices(n)])
 
-    order = _sample(labels, confidence, typical, n_clusters, max_thumbs, seed)
+    order = _sample(labels, confidence, typical, copies.distinct, n_clusters, max_thumbs, seed)
     thumbs, sheets = None, []
     if x is not None and len(x.shape) == 4:
         thumbs, fits = sprites.plan(x, order, budget)
@@ -94,7 +99,22 @@ def build(
         texts=texts,
         traits=traits,
         distinct=_distinct(z, n),
+        original=copies.original[index],
+        copies=_groups(copies, names),
+        n_copies=len(copies.copies),
     )
+
+
+def _groups(copies: Duplicates, names: Sequence[str]) -> list[Group]:
+    """The largest groups of copies."""
+    members: dict[int, list[int]] = {}
+    for i in copies.copies:
+        members.setdefault(int(copies.original[i]), []).append(int(i))
+    largest = sorted(members.items(), key=lambda group: (-len(group[1]), group[0]))[:MAX_GROUPS]
+    return [
+        (str(names[first]), [(str(names[i]), float(copies.similarity[i])) for i in rest[:MAX_GROUPS]])
+        for first, rest in largest
+    ]
 
 
 def _as_text(
@@ -141,9 +161,9 @@ def _rows(z: Any, rows: slice) -> np.ndarray:
     return np.asarray(z[rows], dtype=np.float32)
 
 
-def _centres(z: Any, labels: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, bool]:
-    """Mean of z in each cluster, [M, D], and whether all rows have unit length."""
-    sums = np.zeros((len(sizes), z.shape[1]))
+def _centres(z: Any, labels: np.ndarray, counted: np.ndarray, n_clusters: int) -> tuple[np.ndarray, bool]:
+    """Mean of z over the counted samples of each cluster, [M, D], and whether all rows have unit length."""
+    sums, sizes = np.zeros((n_clusters, z.shape[1])), np.bincount(labels[counted], minlength=n_clusters)
     unit = True
     for s in _slices(len(labels)):
         rows = _rows(z, s)
@@ -151,7 +171,7 @@ def _centres(z: Any, labels: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray,
             raise InputError(
                 "z holds NaN or infinity: the network has diverged. Train again with a smaller learning rate."
             )
-        np.add.at(sums, labels[s], rows)
+        np.add.at(sums, labels[s][counted[s]], rows[counted[s]])
         unit = unit and bool(np.all(np.abs(np.linalg.norm(rows, axis=1) - 1) < 1e-2))
     return sums / np.maximum(sizes, 1)[:, None], unit
 
@@ -167,6 +187,7 @@ def _sample(
     labels: np.ndarray,
     confidence: np.ndarray,
     typical: np.ndarray,
+    distinct: np.ndarray,
     n_clusters: int,
     most: int,
     seed: int,
@@ -175,8 +196,8 @@ def _sample(
     quota = int(np.clip(most // (4 * n_clusters), 6, 24))
     extremes: list[np.ndarray] = []
     turn: list[np.ndarray] = []  # rank within the cluster: the first of each cluster, then the second of each
-    by_cluster = np.argsort(labels, kind="stable")
-    for members in np.split(by_cluster, np.cumsum(np.bincount(labels, minlength=n_clusters))[:-1]):
+    by_cluster = distinct[np.argsort(labels[distinct], kind="stable")]
+    for members in np.split(by_cluster, np.cumsum(np.bincount(labels[distinct], minlength=n_clusters))[:-1]):
         for key in (-typical[members], confidence[members]):
             extremes.append(members[np.argsort(key, kind="stable")[:quota]])
             turn.append(np.arange(len(extremes[-1])))

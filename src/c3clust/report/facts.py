@@ -64,7 +64,8 @@ class Facts:
     """The input of the rules.
 
     sizes: {cluster: samples} of the clusters as they are now; confidence: mean, None if not known; distinct: samples
-    that differ, None if not known; merged: how many clusters fewer there are since the user merged some.
+    that differ, None if not known; merged: how many clusters fewer there are since the user merged some; copies:
+    samples that are copies of others.
     """
 
     record: RunRecord
@@ -76,6 +77,7 @@ class Facts:
     noun: str = "image"
     distinct: int | None = None
     merged: int = 0
+    copies: int = 0
 
     @classmethod
     def of(cls, record: RunRecord, view: View, edits: Edits, run: str = "RUN") -> "Facts":
@@ -92,6 +94,7 @@ class Facts:
             noun=view.noun,
             distinct=view.distinct,
             merged=edits.n_clusters - len(live),
+            copies=view.n_copies,
         )
 
     @classmethod

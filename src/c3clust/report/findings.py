@@ -185,6 +185,16 @@ def alike(facts: Facts) -> Iterator[Finding]:
         yield Finding("note", "alike", text, f"If they show the same thing: c3clust merge {facts.run} {a} {b}")
 
 
+def copies(facts: Facts) -> Iterator[Finding]:
+    """Samples that are copies of others."""
+    if facts.copies:
+        noun = facts.noun if facts.copies == 1 else f"{facts.noun}s"
+        are = "is a copy of another" if facts.copies == 1 else "are copies of others"
+        text = f"{facts.copies:,} of the {facts.n:,} {facts.noun}s {are}, exactly or nearly: each {facts.noun} was "
+        text += "counted once, and a copy is in the cluster of its original."
+        yield Finding("note", "copies", text, f"duplicates.csv lists the {noun}; see Copies below.")
+
+
 _RULES = (
     identical,
     collapse,
@@ -202,6 +212,7 @@ _RULES = (
     simple,
     uneven,
     alike,
+    copies,
     training_findings.notes,
 )
 

@@ -24,7 +24,7 @@ from c3clust.report.view import View
 __all__ = ["render", "write"]
 
 FILE = "report.html"
-SCRIPTS = ("base", "thumbs", "dialogs", "summary", "map", "curves", "truth", "theme")
+SCRIPTS = ("base", "thumbs", "dialogs", "summary", "copies", "map", "curves", "truth", "theme")
 
 
 def render(run_dir: Path) -> Path:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from c3clust.records.duplicates import FILE
 from c3clust.records.edits import Edits
 from c3clust.records.record import RunRecord
 from c3clust.report import confusion
@@ -45,6 +46,7 @@ def payload(record: RunRecord, view: View, edits: Edits, run: str = "RUN") -> di
         "clusters": [_cluster(i, view, edits, similarity) for i in live],
         "classes": view.classes,
         "items": _items(view),
+        "copies": _copies(view),
         "thumbs": _thumbs(view),
         "traits": view.traits and view.traits.kind,
         "map": _map(view),
@@ -85,7 +87,29 @@ def _items(view: View) -> dict[str, Any]:
         "class": view.y.tolist() if view.classes else None,
         "typical": [_number(value) for value in view.closeness()],
         "text": view.texts,
+        "copy": view.is_copy.tolist() if view.n_copies else None,
+        "copies": _folded(view),
     }
+
+
+def _folded(view: View) -> list[int] | None:
+    """How many copies of each sample there are."""
+    if not view.n_copies:
+        return None
+    folded = {name: len(rest) for name, rest in view.copies}
+    return [folded.get(name, 0) for name in view.names]
+
+
+def _copies(view: View) -> dict[str, Any] | None:
+    """The groups of copies; `row` is null where a sample is not in the page."""
+    if not view.n_copies:
+        return None
+    rows = {name: row for row, name in enumerate(view.names)}
+    groups = [
+        [[rows.get(first), first, None], *([rows.get(name), name, _number(s)] for name, s in rest)]
+        for first, rest in view.copies
+    ]
+    return {"n": view.n_copies, "file": FILE, "groups": groups}
 
 
 def _thumbs(view: View) -> dict[str, Any] | None:

@@ -6,7 +6,7 @@ clusters adds rows. Pictures, names and positions on the map are stored for a su
 view.npz contains no pickles. Its arrays:
 
     header       uint8 []      JSON: format, n, unit, classes, layout (how the map was made), noun (what a sample is),
-                               distinct (samples with different z; null in older views),
+                               distinct (samples with different z; null in older views), n_copies,
                                thumbs (null for vectors): {"width", "height", "quality", "n_sheets"},
                                traits (null, or of texts and tables): {"kind", "names"}
     sizes        int64 [M]     samples in each cluster
@@ -23,12 +23,14 @@ view.npz contains no pickles. Its arrays:
     xy           float32 [k, 2] their positions
     sheet_0 ...  uint8 []      sprite sheets of the m thumbnails in order, as image files
     texts        uint8 []      of texts and tables: the m samples as text, as a JSON list
+    original     int64 [m]     the position of the sample that each is a copy of, or its own
+    copies       uint8 []      the largest groups of copies, as JSON: [[name, [[name, similarity], ...]], ...]
     trait_sums, trait_counts   float64 [M, J], trait_spread [J], trait_share bool [J]: see traits.py
 """
 
 import io
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +41,9 @@ from c3clust.files import open_regular, write_atomically
 from c3clust.report import sprites
 from c3clust.report.traits import Traits
 
-__all__ = ["View", "closeness"]
+__all__ = ["Group", "View", "closeness"]
+
+Group = tuple[str, list[tuple[str, float]]]  # a sample, and the names and similarities of its copies
 
 FORMAT = 1
 FILE = "view.npz"
@@ -71,6 +75,14 @@ class View:
     texts: list[str] | None = None
     traits: Traits | None = None
     distinct: int | None = None
+    original: np.ndarray | None = None
+    copies: list[Group] = field(default_factory=list)
+    n_copies: int = 0
+
+    @property
+    def is_copy(self) -> np.ndarray:
+        """[m] whether a sample is a copy of another."""
+        return np.zeros(len(self.index), bool) if self.original is None else self.original != self.index
 
     def merged(self, target: np.ndarray) -> "View":
         """The view after each cluster i has become target[i]; the rows of clusters merged away are zero."""
@@ -112,6 +124,7 @@ class View:
             "thumbs": self.thumbs and {**asdict(self.thumbs), "n_sheets": len(self.sheets)},
             "noun": self.noun,
             "distinct": self.distinct,
+            "n_copies": self.n_copies,
             "traits": self.traits and {"kind": self.traits.kind, "names": self.traits.names},
         }
         arrays = {name: getattr(self, name) for name in _ARRAYS}
@@ -119,6 +132,8 @@ class View:
         arrays |= {f"sheet_{i}": np.frombuffer(sheet, dtype=np.uint8) for i, sheet in enumerate(self.sheets)}
         if self.texts is not None:
             arrays["texts"] = _as_bytes(json.dumps(self.texts))
+        if self.original is not None:
+            arrays |= {"original": self.original, "copies": _as_bytes(json.dumps(self.copies))}
         if self.traits is not None:
             arrays |= {f"trait_{name}": getattr(self.traits, name) for name in _TRAITS}
         path = Path(run_dir) / FILE
@@ -178,6 +193,8 @@ class View:
             noun=str(header.get("noun") or ("image" if plan else "sample")),
             distinct=None if header.get("distinct") is None else int(header["distinct"]),
             texts=None if texts is None else [str(text) for text in texts],
+            n_copies=int(header.get("n_copies") or 0),
+            **_checked_copies(arrays, m),
             traits=_checked_traits(arrays, header["traits"], n_clusters) if header.get("traits") else None,
             **a,
         )
@@ -185,6 +202,18 @@ class View:
 
 _TRAITS = ["sums", "counts", "spread", "share"]
 _ARRAYS = ["sizes", "certain", "centres", "confusion", "index", "labels", "confidence", "y", "z", "map_rows", "xy"]
+
+
+def _checked_copies(arrays: Any, m: int) -> dict[str, Any]:
+    if "original" not in arrays.files:
+        return {}
+    original, groups = arrays["original"], json.loads(arrays["copies"].tobytes())
+    if original.shape != (m,):
+        raise ValueError("its parts differ in length")
+    return {
+        "original": original,
+        "copies": [(str(name), [(str(copy), float(s)) for copy, s in rest]) for name, rest in groups],
+    }
 
 
 def _checked_traits(arrays: Any, header: Any, n_clusters: int) -> Traits:

@@ -169,7 +169,7 @@ class Run:
             n_clusters=estimator.n_clusters,
             params=config.params,
             seed=config.seed,
-            data=_describe(dataset, config.data["fingerprint"]),
+            data={**_describe(dataset, config.data["fingerprint"]), "copies": len(estimator.duplicates_.copies)},
             stages=stages,
             encoder=estimator.encoder_note_,
             quality=estimator.quality_,
@@ -188,6 +188,8 @@ class Run:
     def _write(self, estimator: Any, dataset: Dataset, record: RunRecord) -> None:
         estimator.save(self.folder)
         Assignments(dataset.names, estimator.labels_, estimator.confidence_).write(self.folder / "assignments.csv")
+        if len(estimator.duplicates_.copies):
+            estimator.duplicates_.write(self.folder, dataset.names)
         if dataset.y is not None:
             known = dataset.y.tolist() if dataset.classes is None else [dataset.classes[k] for k in dataset.y]
             write_labels(self.folder / "labels.csv", dataset.names, known)
@@ -207,6 +209,7 @@ def write_report(folder: Path, estimator: Any, dataset: Dataset, record: RunReco
         n_clusters=record.n_clusters,
         seed=record.seed,
         columns=[(column.name, column.levels) for column in dataset.columns] if isinstance(dataset, Table) else None,
+        duplicates=estimator.duplicates_,
     )
     view.write(folder)
     return report.write(folder, record, view)

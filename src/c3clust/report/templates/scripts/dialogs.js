@@ -11,9 +11,10 @@ function openDialog(kind, title, controls, ...body) {
 }
 const typicalFirst = (a, b) => items.typical[b] - items.typical[a];
 const unsureFirst = (a, b) => (items.confidence[a] ?? 1) - (items.confidence[b] ?? 1);
+const isCopy = (row) => items.copy !== null && items.copy[row];
 function rowsOf(id) {
   const rows = [];
-  for (let row = 0; row < run.shown; row++) if (items.cluster[row] === id) rows.push(row);
+  for (let row = 0; row < run.shown; row++) if (items.cluster[row] === id && !isCopy(row)) rows.push(row);
   return rows.sort(typicalFirst);
 }
 function choice(label, options, chosen, act) {
@@ -37,7 +38,7 @@ function openCluster(id) {
     rows.sort(key === "unsure" ? unsureFirst : typicalFirst);
     show(0);
   });
-  const shown = rows.length < c.size ? `${count(rows.length)} of ${plural(c.size, run.noun)}, sampled` : plural(c.size, run.noun);
+  const shown = rows.length < c.size ? `${count(rows.length)} of ${plural(c.size, run.noun)}, ${run.copies ? "sampled or without copies" : "sampled"}` : plural(c.size, run.noun);
   openDialog("many", h("div", {}, h("h2", {}, mark(rank.get(id)), heading(c)), h("p", { class: "small" }, shown)), order, grid, more);
   show(0);
 }
@@ -45,6 +46,7 @@ function openItem(row) {
   const id = items.cluster[row], known = className(row), confidence = items.confidence[row];
   const facts = [["Name", items.name[row]], ["Cluster", byId(id).name], ["Confidence", percent(confidence, 1)]];
   if (known !== null) facts.push(["Class", known]);
+  if (items.copies && items.copies[row]) facts.push(["Copies", count(items.copies[row])]);
   const box = openDialog("one", h("h2", {}, capital(run.noun)), null,
     items.text ? h("p", { class: "whole" }, items.text[row]) : null,
     thumbs ? place(h("div", { role: "img", "aria-label": items.name[row] }), row, thumbs.pixelated ? 280 : 2 * Math.max(thumbs.width, thumbs.height)) : null,

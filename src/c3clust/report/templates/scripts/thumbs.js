@@ -27,7 +27,9 @@ function thumb(row, side = SIDE) {
   const props = { type: "button", title: describe(row), "data-row": row, onclick: () => openItem(row) };
   if (items.text) return h("button", { ...props, class: "said" }, h("span", {}, items.text[row]));
   if (!thumbs) return h("button", { ...props, class: "chip" }, items.name[row]);
-  return place(h("button", { ...props, "aria-label": describe(row) }), row, side);
+  const more = items.copies && items.copies[row];
+  return place(h("button", { ...props, "aria-label": describe(row) + (more ? `, and ${plural(more, "copy").replace("copys", "copies")}` : "") },
+    more ? h("span", { class: "more-copies", "aria-hidden": "true" }, `+${more}`) : null), row, side);
 }
 /* One stop of the tab key for each strip; the arrow keys move within it. */
 function strip(rows, label, few = 0) {

@@ -1,0 +1,89 @@
+"""duplicates.csv: the samples that are copies of others."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import connected_components
+
+from c3clust.errors import RunError
+from c3clust.files import write_atomically
+from c3clust.records.tables import csv_text, read_columns
+
+__all__ = ["Duplicates"]
+
+FILE = "duplicates.csv"
+COLUMNS = ("name", "copy_of", "kind", "similarity")
+
+
+@dataclass(frozen=True, eq=False)
+class Duplicates:
+    """original: [n] the position of the sample that each one is a copy of, its own if it is none; similarity: [n], 1
+    for exact copies, NaN for samples that are not copies. The first sample of a group is its original.
+    """
+
+    original: np.ndarray
+    similarity: np.ndarray
+
+    @classmethod
+    def none(cls, n: int) -> "Duplicates":
+        return cls(np.arange(n), np.full(n, np.nan))
+
+    @classmethod
+    def of(cls, exact: np.ndarray, pairs: np.ndarray, similarity: np.ndarray) -> "Duplicates":
+        """Join exact copies (`exact` [n]: the first of each) and pairs [P, 2] of near ones into groups.
+
+        >>> found = Duplicates.of(np.array([0, 1, 0, 3]), np.array([[0, 3]]), np.array([0.9]))
+        >>> found.original.tolist(), found.similarity.tolist()
+        ([0, 1, 0, 0], [nan, nan, 1.0, 0.9])
+        """
+        n = len(exact)
+        graph = csr_matrix((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), (n, n))
+        group = connected_components(graph, directed=False)[1][exact]
+        _, first, inverse = np.unique(group, return_index=True, return_inverse=True)
+        original = first[inverse]
+        best = np.zeros(n)  # of near copies: the largest similarity to another of the group
+        for column in (0, 1):
+            np.maximum.at(best, pairs[:, column], similarity)
+        best = np.where(exact != np.arange(n), 1.0, best)
+        return cls(original, np.where(original == np.arange(n), np.nan, best))
+
+    @property
+    def distinct(self) -> np.ndarray:
+        """The positions of the samples that are not copies."""
+        return np.flatnonzero(self.original == np.arange(len(self.original)))
+
+    @property
+    def copies(self) -> np.ndarray:
+        """The positions of the copies."""
+        return np.flatnonzero(self.original != np.arange(len(self.original)))
+
+    @property
+    def rows(self) -> np.ndarray:
+        """[n]: the position among `distinct` of each sample's original."""
+        return np.searchsorted(self.distinct, self.original)
+
+    def write(self, run: Path, names: Sequence[str]) -> None:
+        """Write run/duplicates.csv, the list of copies."""
+        rows = [
+            (names[i], names[self.original[i]], "exact" if self.similarity[i] == 1 else "near", f"{s:.4f}")
+            for i, s in zip(self.copies, self.similarity[self.copies], strict=True)
+        ]
+        write_atomically(Path(run) / FILE, csv_text(COLUMNS, rows).encode("utf-8", "surrogateescape"))
+
+    @classmethod
+    def read(cls, run: str | Path, names: Sequence[str]) -> "Duplicates":
+        """Those of a run whose samples have these names; none where the file does not exist (an older run)."""
+        path, found = Path(run) / FILE, cls.none(len(names))
+        if not path.exists():
+            return found
+        position = {name: i for i, name in enumerate(names)}
+        try:
+            for name, copy_of, _, similarity in read_columns(path, COLUMNS):
+                found.original[position[name]] = position[copy_of]
+                found.similarity[position[name]] = float(similarity)
+        except (KeyError, ValueError) as error:
+            raise RunError(f"{path} is damaged: {error}.") from None
+        return found
