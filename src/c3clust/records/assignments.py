@@ -46,7 +46,9 @@ class Assignments:
 
 def write_labels(path: Path, names: Sequence[str], labels: Sequence[Any]) -> None:
     """Write true labels, for metrics only, as a CSV file with the columns name and label."""
-    write_atomically(path, csv_text(("name", "label"), zip(names, labels, strict=True)).encode("utf-8", "surrogateescape"))
+    write_atomically(
+        path, csv_text(("name", "label"), zip(names, labels, strict=True)).encode("utf-8", "surrogateescape")
+    )
 
 
 def read_labels(path: str | Path, names: Sequence[str], any_file: bool = True) -> list[str]:
