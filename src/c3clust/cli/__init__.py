@@ -11,6 +11,7 @@ import typer
 
 from c3clust import __version__
 from c3clust.cli import bench, edit, fit, listing, predict, report
+from c3clust.cli import options as opt
 from c3clust.errors import C3ClustError
 
 __all__ = ["main"]
@@ -72,7 +73,8 @@ def _joined(words: Sequence[str]) -> list[str]:
 def main() -> None:
     """The entry point: errors of c3clust become one sentence and exit code 2."""
     try:
-        app(_joined(sys.argv[1:]))
+        with opt.terminable():
+            app(_joined(sys.argv[1:]))
     except (C3ClustError, OSError) as error:
         print(f"c3clust: {' '.join(str(error).split())}", file=sys.stderr)
         sys.exit(2)

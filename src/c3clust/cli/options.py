@@ -1,5 +1,6 @@
 """Options that several commands share, and how results are printed. Commands import this module as `opt`."""
 
+import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -80,11 +81,32 @@ def print_skipped(skipped: Sequence[Sequence[str]]) -> None:
         err(f"skipped {len(skipped) - MAX_SKIPPED:,} more")
 
 
+class Terminated(SystemExit):
+    """SIGTERM, as an exception: temporary files are removed on the way out."""
+
+
 @contextmanager
-def interruptible(advice: str) -> Iterator[None]:
-    """Turn Ctrl-C into one sentence that says how to continue, and exit code 130."""
+def terminable() -> Iterator[None]:
+    """Turn SIGTERM into one sentence and exit code 143."""
+
+    def end(*_: Any) -> None:
+        raise Terminated(143)
+
+    before = signal.signal(signal.SIGTERM, end)
     try:
         yield
-    except KeyboardInterrupt:
+    except Terminated as error:
+        print("c3clust: stopped by SIGTERM.", file=sys.stderr)
+        raise SystemExit(error.code) from None
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def interruptible(advice: str) -> Iterator[None]:
+    """Turn Ctrl-C and SIGTERM into one sentence that says how to continue, and exit code 130 or 143."""
+    try:
+        yield
+    except (KeyboardInterrupt, Terminated) as error:
         print(f"c3clust: stopped. {advice}", file=sys.stderr)
-        raise typer.Exit(130) from None
+        raise typer.Exit(143 if isinstance(error, Terminated) else 130) from None

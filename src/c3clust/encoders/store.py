@@ -9,12 +9,8 @@ at any time.
 
 import hashlib
 import json
-import shutil
-import tempfile
-import weakref
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +19,8 @@ import torch
 
 from c3clust import augment, dist
 from c3clust.data import batches, fingerprint
-from c3clust.data.io.cache import Entry
+from c3clust.data.io.cache import Entry, new_array
+from c3clust.data.io.scratch import Scratch
 from c3clust.data.io.views import Views
 from c3clust.data.samples import ArrayLike, Dataset, Samples
 from c3clust.encoders.base import Encoder
@@ -132,33 +129,35 @@ class _Job:
         folder = next(iter(entries.values())).array.parent
         folder.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:
-            writing = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=folder, prefix=".writing-")))
+            writing = stack.enter_context(Scratch(".writing-", folder))
             files = {number: writing / f"{number}.npy" for number in entries}
-            new = partial(np.lib.format.open_memmap, mode="w+", dtype=np.float32, shape=shape)
-            out = {number: new(file) for number, file in files.items()}
+            out = {number: stack.enter_context(new_array(file, shape, np.float32)) for number, file in files.items()}
             # one generator per view, so that a view does not depend on which others are computed with it
             generators = {number: torch.Generator().manual_seed(1_000_003 * self.seed + number) for number in entries}
             index = np.array_split(np.arange(shape[0]), range(self.encoder.batch, shape[0], self.encoder.batch))
             progress = stack.enter_context(counter("features", shape[0] * len(entries), verbose))
             for rows, samples in zip(index, batches(self.dataset.x, index), strict=True):
-                for number, array in out.items():
+                for number, file in out.items():
                     view = (self.policy, generators[number]) if number else (None, None)
-                    array[rows] = self.encoder.encode(samples, *view).numpy()
+                    file.write(self.encoder.encode(samples, *view).numpy().astype(np.float32, copy=False).tobytes())
                     progress(len(rows))
-            for number, array in out.items():
-                array.flush()
+            for number, file in out.items():
+                file.close()
                 entries[number].store(files[number], {"sha256": _digest(files[number])})
 
 
 def _temporary(job: _Job, verbose: bool) -> Views:
     """Features in a folder that is deleted with the last reference to them."""
-    folder = Path(tempfile.mkdtemp(prefix="c3clust-features-"))
     try:
-        x = Views(job.parts(folder, verbose))
+        scratch = Scratch("c3clust-features-")
+    except OSError as error:
+        raise DataError(f"Features cannot be kept in the temporary folder: {error.strerror}. Set TMPDIR.") from error
+    try:
+        x = Views(job.parts(scratch.folder, verbose))
     except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
+        scratch.remove()
         raise
-    weakref.finalize(x, shutil.rmtree, folder, ignore_errors=True)
+    x.scratch = scratch  # a reference, so that the files are not deleted
     return x
 
 

@@ -9,15 +9,15 @@ may be deleted at any time.
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from c3clust.data.io.decode import decoder
+from c3clust.data.io.scratch import Scratch
 from c3clust.data.io.spans import Span
 from c3clust.errors import DataError
 from c3clust.files import move, open_regular, read_json, sync, write_atomically
@@ -54,6 +54,17 @@ class Entry:
         write_atomically(self.info, json.dumps(info).encode())
 
 
+def new_array(path: Path, shape: tuple[int, ...], dtype: type) -> BinaryIO:
+    """A new .npy file, open for its values in order.
+
+    They are written plainly: a full disk is an OSError then, where a write to a memory map ends the process.
+    """
+    file = open(path, "xb")  # noqa: SIM115
+    header = {"descr": np.lib.format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(file, header)
+    return file
+
+
 def picture_entry(
     folder: Path, spans: Sequence[Span], names: Sequence[str], stamps: Sequence[str], settings: dict[str, Any]
 ) -> Entry:
@@ -75,8 +86,8 @@ def store_pictures(entry: Entry, chunks: Iterable[tuple[np.ndarray, list[str], b
     folder = entry.array.parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder, prefix=".writing-") as writing:
-            raw, array = Path(writing, "raw"), Path(writing, "array.npy")
+        with Scratch(".writing-", folder) as writing:
+            raw, array = writing / "raw", writing / "array.npy"
             reasons: list[str] = []
             n, grey, size = 0, True, 0
             with raw.open("wb") as file:
@@ -85,11 +96,10 @@ def store_pictures(entry: Entry, chunks: Iterable[tuple[np.ndarray, list[str], b
                     reasons += chunk_reasons
                     n, grey, size = n + len(pixels), grey and chunk_grey, pixels.shape[2]
             shape = (n, channels or (1 if grey else 3), size, size)
-            x = np.lib.format.open_memmap(array, mode="w+", dtype=np.uint8, shape=shape)
-            for i in range(0, n, BLOCK):
-                rows = np.memmap(raw, dtype=np.uint8, mode="r", shape=(n, 3, size, size))[i : i + BLOCK]
-                x[i : i + BLOCK] = rows[:, : shape[1]]
-            x.flush()
+            with raw.open("rb") as source, new_array(array, shape, np.uint8) as out:
+                for i in range(0, n, BLOCK):
+                    rows = np.frombuffer(source.read(min(BLOCK, n - i) * 3 * size * size), dtype=np.uint8)
+                    out.write(rows.reshape(-1, 3, size, size)[:, : shape[1]].tobytes())
             entry.store(array, {"shape": shape, "reasons": reasons})
     except OSError as error:
         why = f"cannot be written ({error.strerror})"

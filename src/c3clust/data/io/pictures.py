@@ -133,7 +133,7 @@ def _decoded(files: EncodedFiles, size: int, options: Options) -> tuple[ArrayLik
 
 def _through_cache(files: EncodedFiles, size: int, options: Options) -> tuple[np.ndarray, list[str]]:
     assert options.cache is not None
-    spooled = {files.spool.path} if files.spool else set()  # a spool is new each time
+    spooled = {files.spool.path} if files.spool and files.spool.path else set()  # a spool is new each time
     paths = (*map(str, files.origin), *sorted({span.path for span in files.spans} - spooled))
     settings = {"size": size, "channels": options.channels}
     entry = cache.picture_entry(options.cache, files.spans, files.names, [cache.stamp(p) for p in paths], settings)

@@ -4,12 +4,20 @@ Spans are plain values. Worker processes and threads read them independently; ea
 """
 
 import contextlib
+import errno
 import os
+import stat
 import tempfile
 import weakref
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import BinaryIO
+
+from c3clust.data.io.scratch import Scratch
+from c3clust.errors import DataError
 
 MAX_FILE = 256 * 2**20  # bytes of one encoded image; a larger file is rejected
 
@@ -40,12 +48,21 @@ def read_span(span: Span) -> bytes:
     if span.size > MAX_FILE:
         raise Unreadable(f"{span.size:,} bytes, more than the {MAX_FILE:,} that one image may have")
     try:
-        with open(span.path, "rb") as file:
+        with open_regular(span.path) as file:
             file.seek(span.offset)
             raw = file.read(min(span.size if span.stored < 0 else span.stored, MAX_FILE))
     except OSError as error:
         raise Unreadable(error.strerror or str(error)) from error
     return _inflate(raw, span.size) if span.deflated else raw
+
+
+def open_regular(path: str | Path) -> BinaryIO:
+    """Open a file, or what a link leads to, for reading. OSError for a pipe or a device, which might never end."""
+    number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    if not stat.S_ISREG(os.fstat(number).st_mode):
+        os.close(number)
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    return os.fdopen(number, "rb")
 
 
 def _inflate(raw: bytes, size: int) -> bytes:
@@ -59,25 +76,46 @@ def _inflate(raw: bytes, size: int) -> bytes:
     return data
 
 
+def _close(file: BinaryIO) -> None:
+    with contextlib.suppress(OSError):  # what could not be written is of no use any more
+        file.close()
+
+
 class Spool:
     """A temporary file for images that cannot be read in place. It is deleted with the last reference to it."""
 
     def __init__(self) -> None:
-        self._file = tempfile.NamedTemporaryFile(prefix="c3clust-", suffix=".images", delete=False)  # noqa: SIM115
-        self.path = self._file.name
-        self._delete = weakref.finalize(self, _close_and_delete, self._file)
+        self._scratch: Scratch | None = None
+        self._file: BinaryIO | None = None
+        self.path: str | None = None  # once something was added
 
     def add(self, data: bytes) -> Span:
-        span = Span(self.path, len(data), self._file.tell())
-        self._file.write(data)
-        return span
+        with self._room(len(data)):
+            if self._file is None:
+                self._scratch = Scratch("c3clust-images-")
+                self.path = str(self._scratch.folder / "images")
+                self._file = open(self.path, "wb")  # noqa: SIM115
+                weakref.finalize(self, _close, self._file)
+            span = Span(self.path or "", len(data), self._file.tell())
+            self._file.write(data)
+            return span
 
     def close(self) -> None:
         """Finish writing. The images can then be read."""
-        self._file.close()
+        with self._room(0):
+            if self._file is not None:
+                self._file.close()
 
-
-def _close_and_delete(file: Any) -> None:
-    file.close()
-    with contextlib.suppress(OSError):
-        os.unlink(file.name)
+    @contextmanager
+    def _room(self, size: int) -> Iterator[None]:
+        """DataError if the temporary file cannot be written; it is removed."""
+        try:
+            yield
+        except OSError as error:
+            written = size + (0 if self._file is None or self._file.closed else self._file.tell())
+            if self._scratch is not None:
+                self._scratch.remove()
+            raise DataError(
+                f"Images cannot be copied to the temporary folder {tempfile.gettempdir()} ({error.strerror or error}): "
+                f"{written:,} bytes were needed so far. Make room, or set TMPDIR to a folder that has some."
+            ) from error

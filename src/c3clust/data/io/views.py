@@ -20,11 +20,16 @@ class Views:
         n, width = (int(k) for k in parts[0].shape)
         self.shape = (n, len(parts), width) if stacked else (n, width)
         self.dtype = parts[0].dtype
+        self.scratch: Any = None  # keeps temporary files of the parts alive
 
     @property
     def views(self) -> ArrayLike:
         """All views of each sample [n, V, F]; [n, F] if there is only one."""
-        return Views(self.parts, stacked=True) if len(self.parts) > 1 else self.parts[0]
+        if len(self.parts) == 1:
+            return self.parts[0]
+        stacked = Views(self.parts, stacked=True)
+        stacked.scratch = self.scratch
+        return stacked
 
     def __len__(self) -> int:
         return self.shape[0]

@@ -47,9 +47,9 @@ def list_archive(path: Path, wanted: Callable[[str], bool] = is_image_name) -> E
     try:
         listed = _zip(path, wanted) if path.name.lower().endswith(".zip") else _tar(path, wanted, spool)
         found = sorted(listed, key=lambda pair: pair[0])
+        spool.close()
     except (*DAMAGED, struct.error) as error:
         raise DataError(f"{path} is damaged or no archive ({error}). Make or fetch it again.") from error
-    spool.close()
     return EncodedFiles.of(found, str(path), spool=spool, origin=[path])
 
 

@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from c3clust.data.io.cells import LABELS, require_pyarrow
+from c3clust.data.io.spans import open_regular
 from c3clust.data.samples import Samples
 from c3clust.data.source import Claim, Options
 from c3clust.data.sources.folder import has_images
 from c3clust.data.sources.manifest import read_batches
 from c3clust.errors import DataError, first_line
+from c3clust.limits import limit
 
 SPLITS = "dataset_dict.json"
 INFO = "dataset_info.json"
@@ -39,22 +41,25 @@ def read(path: Path, options: Options, name: str | None = None) -> Samples:
             return read_batches(batches, path, options)
         splits = [path]
         if (path / SPLITS).is_file():
-            splits = [_inside(path, name) for name in json.loads((path / SPLITS).read_text())["splits"]]
+            splits = [_inside(path, name) for name in _json(path / SPLITS)["splits"]]
         return read_batches(_arrow_batches(splits, pyarrow), path, options, _class_names(splits[0]))
-    except (OSError, KeyError, TypeError, json.JSONDecodeError, pyarrow.ArrowException) as error:
+    except DataError:
+        raise
+    except (OSError, KeyError, TypeError, AttributeError, ValueError, RecursionError, pyarrow.ArrowException) as error:
         reason = first_line(error)
         raise DataError(f"{path} cannot be read as a Hugging Face folder ({reason}). Save it again.") from error
 
 
 def _parquet_files(path: Path) -> list[Path]:
-    return sorted(path.glob("*.parquet")) or sorted(path.glob("data/*.parquet"))
+    found = (sorted(path.glob(pattern)) for pattern in ("*.parquet", "data/*.parquet"))
+    return next((files for each in found if (files := [file for file in each if file.is_file()])), [])
 
 
 def _arrow_batches(splits: list[Path], pyarrow: Any) -> Iterator[Any]:
     from pyarrow import ipc
 
     for split in splits:
-        for file in json.loads((split / STATE).read_text())["_data_files"]:
+        for file in _json(split / STATE)["_data_files"]:
             with pyarrow.memory_map(str(_inside(split, file["filename"]))) as source:
                 for batch in ipc.open_stream(source):
                     yield from (batch.slice(start, 256) for start in range(0, batch.num_rows, 256))
@@ -62,13 +67,20 @@ def _arrow_batches(splits: list[Path], pyarrow: Any) -> Iterator[Any]:
 
 def _class_names(split: Path) -> list[str] | None:
     """The names of a ClassLabel column, if the metadata have one."""
-    features = json.loads((split / INFO).read_text()).get("features") or {}
+    features = _json(split / INFO).get("features") or {}
     names = (features.get(column, {}).get("names") for column in LABELS if features.get(column))
     return next(([str(name) for name in given] for given in names if given), None)
+
+
+def _json(path: Path) -> Any:
+    with open_regular(path) as file:
+        return json.loads(file.read(limit("C3CLUST_MAX_JSON")))
 
 
 def _inside(folder: Path, name: str) -> Path:
     """A file named in the metadata; it must be in the folder."""
     if Path(name).name != name:
         raise DataError(f"{folder} names the file {name}, which lies elsewhere. Save the folder again.")
+    if not (folder / name).is_file() and not (folder / name).is_dir():
+        raise DataError(f"{folder} names {name}, which is missing or neither a file nor a folder. Save it again.")
     return folder / name
