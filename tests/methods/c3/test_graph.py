@@ -15,7 +15,7 @@ from c3clust.methods.c3.graph import (
     read_clusters,
     spectral,
 )
-from c3clust.methods.c3.neighbours import unit_rows
+from c3clust.rows import unit_rows
 
 
 def directions(sizes, width=64, noise=0.5, seed=0):

@@ -9,15 +9,12 @@ import torch
 from c3clust.methods.c3 import neighbours as module
 from c3clust.methods.c3.neighbours import (
     draw_dims,
-    lengths_alike,
     linkage_start,
     logit_gradient,
-    nearest,
     neighbour_count,
     neighbour_loss,
-    scale_rows,
-    smoothed,
 )
+from c3clust.rows import lengths_alike, nearest, scale_rows, smoothed
 
 
 def random(*shape, seed=0):

@@ -16,10 +16,9 @@ from c3clust.methods.c3.neighbours import (
     kmeans,
     linkage_start,
     member_rows,
-    nearest,
     neighbour_count,
-    smoothed,
 )
+from c3clust.rows import nearest, smoothed
 
 __all__ = [
     "Comparison",

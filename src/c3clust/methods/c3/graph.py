@@ -23,9 +23,10 @@ from scipy.sparse.linalg import eigsh
 from scipy.special import xlogy
 
 from c3clust.methods.c3.consensus import consensus
-from c3clust.methods.c3.neighbours import kmeans, unit_rows
-from c3clust.methods.c3.neighbours import nearest as nearest_neighbours
+from c3clust.methods.c3.neighbours import kmeans
 from c3clust.networks.readouts import nearest, spherical_kmeans
+from c3clust.rows import nearest as nearest_neighbours
+from c3clust.rows import unit_rows
 
 __all__ = ["Reading", "neighbour_graph", "normalised_cut", "read_clusters"]
 

@@ -14,16 +14,13 @@ from c3clust.methods.c3.neighbours import (
     assignments,
     draw_dims,
     kmeans,
-    lengths_alike,
     member_rows,
-    nearest,
     neighbour_count,
-    scale_rows,
-    smoothed,
     starts,
     train_heads,
 )
 from c3clust.networks.voting import VotingHeads
+from c3clust.rows import lengths_alike, nearest, scale_rows, smoothed
 
 __all__ = ["PRIORS", "Quality", "fit_heads"]
 

@@ -12,9 +12,10 @@ from c3clust.methods.c3.confidence import accuracy_interval, compare, temperatur
 from c3clust.methods.c3.consensus import matched_agreement
 from c3clust.methods.c3.graph import MEMBERS, NEIGHBOURS, PRIORS, read_clusters
 from c3clust.methods.c3.heads import MOST, Quality
-from c3clust.methods.c3.neighbours import kmeans, nearest, unit_rows
+from c3clust.methods.c3.neighbours import kmeans
 from c3clust.methods.cc import fit_head, instance_loss
 from c3clust.networks import ClusterNet
+from c3clust.rows import nearest, unit_rows
 from c3clust.training import Batch, TrainingContext
 
 __all__ = ["GuidedObjective", "assign_neighbours", "calibration", "guidance_loss"]

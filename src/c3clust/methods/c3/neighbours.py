@@ -19,18 +19,16 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
+from c3clust.rows import unit_rows
+
 __all__ = [
     "Settings",
-    "nearest",
     "neighbour_count",
     "neighbour_loss",
-    "scale_rows",
-    "smoothed",
     "starts",
     "train_heads",
 ]
 
-LENGTHS = 0.3  # coefficient of variation up to which row lengths are alike; those of encoders have .07 to .16
 MIN_DIMENSIONS = 64  # that a member sees; else a tenth of them
 LINKED = 40  # samples per cluster from which average linkage is computed, at least
 
@@ -54,31 +52,6 @@ class Settings:
 # 1. Features
 
 
-def unit_rows(x: np.ndarray) -> np.ndarray:
-    """Rows scaled to unit length."""
-    return x / np.maximum(np.linalg.norm(x, axis=-1, keepdims=True), 1e-9)
-
-
-def scale_rows(x: np.ndarray, unit: bool) -> tuple[np.ndarray, np.ndarray, float]:
-    """Centred rows of unit length, or (a table) of mean squared length 1; with the centre and the scale.
-
-    Centred and not standardised: dimensions that vary little carry noise, which standardisation amplifies.
-    """
-    centre = x.mean(0)
-    z = x - centre
-    scale = 1.0 if unit else max(float(np.sqrt((z**2).sum(1).mean())), 1e-9)
-    return (unit_rows(z) if unit else z / np.float32(scale)), centre, scale
-
-
-def lengths_alike(x: np.ndarray) -> bool:
-    """Whether centred rows differ little in length, as those of encoders do: then directions tell clusters apart.
-
-    Where lengths differ, a cluster may lie at the centre, and has no direction.
-    """
-    length = np.linalg.norm(x - x.mean(0), axis=1)
-    return bool(length.std() <= LENGTHS * length.mean())
-
-
 def member_rows(z: np.ndarray, dims: np.ndarray, unit: bool) -> np.ndarray:
     """The rows as members see them: [M, n, f], of unit length again."""
     zs = np.stack([z[:, d] for d in dims])
@@ -91,27 +64,9 @@ def draw_dims(F: int, M: int, least: int, rng: np.random.Generator) -> np.ndarra
     return np.stack([np.sort(rng.permutation(F)[:f]) for _ in range(M)])
 
 
-def nearest(z: np.ndarray, k: int, block: int = 1024) -> np.ndarray:
-    """[n, k]: the k nearest other samples of each sample, in blocks so that memory is bounded."""
-    square, found = (z**2).sum(1), []
-    for i in range(0, len(z), block):
-        distance = square - 2 * z[i : i + block] @ z.T  # [block, n], less a constant per row
-        distance[np.arange(len(distance)), np.arange(i, i + len(distance))] = np.inf
-        found.append(np.argpartition(distance, k - 1, axis=1)[:, :k])
-    return np.concatenate(found)
-
-
 def neighbour_count(n: int, K: int, most: int) -> int:
     """At most half a cluster of average size, n / 2K."""
     return int(min(max(n // (2 * K), 3), most, n - 1))
-
-
-def smoothed(z: np.ndarray, neighbours: np.ndarray) -> np.ndarray:
-    """Each sample's mean with its neighbours. Rows between clusters become short, which separates clusters."""
-    total = z.copy()
-    for column in neighbours.T:
-        total += z[column]
-    return total / (neighbours.shape[1] + 1)
 
 
 # 2. Starts

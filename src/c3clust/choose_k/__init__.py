@@ -1,0 +1,10 @@
+"""How many clusters: the number is chosen from resampled clusterings of feature vectors, without labels.
+
+`evidence.py` measures each number of clusters, `choice.py` decides, `tree.py` tells which clusters are next to merge
+and to split. docs/CHOOSING_K.md compares this with the usual ways.
+"""
+
+from c3clust.choose_k.choice import Choice, choose_k
+from c3clust.choose_k.tree import Tree, cluster_tree
+
+__all__ = ["Choice", "Tree", "choose_k", "cluster_tree"]

@@ -1,0 +1,123 @@
+"""The decision: which number of clusters the evidence supports, and which one comes next."""
+
+import time
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from c3clust.choose_k.evidence import Evidence, gather
+from c3clust.rows import lengths_alike, scale_rows
+
+__all__ = ["Choice", "choose_k"]
+
+MOST = 2000  # samples that are looked at; of more, a random part
+STRUCTURE = 6.0  # standard deviations above the reference from which there are clusters at all
+APART = 0.2  # two numbers of clusters that differ by less are not two answers
+SAME = 1e-9  # variance of the samples, beside their mean square, up to which they are copies of one
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The number of clusters that was found, and the evidence; lists have one entry for each number in `ks`."""
+
+    chosen: int
+    runner_up: int | None
+    reason: str
+    ks: list[int]
+    score: list[float]  # mean silhouette of resampled clusterings
+    low: list[float]  # its interval, about 95 %
+    high: list[float]
+    above_cloud: list[float]  # how much clearer clusters are than those of one Gaussian cloud
+    kept: list[float]  # share of nearest neighbours in the same cluster, above chance
+    stability: list[float]  # adjusted Rand index of resampled clusterings
+    structure: float  # standard deviations by which the silhouette exceeds that of the cloud
+    looked_at: int  # samples
+    seconds: float
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON can hold it."""
+        return asdict(self)
+
+
+def within_one_error(evidence: Evidence) -> int:
+    """The position of the smallest K whose score is within one standard error of the best score.
+
+    The error is that of the difference, member by member. Beyond the right number the score is often flat, and the
+    smallest of the numbers that cannot be told apart is the one to prefer (Breiman, Friedman, Olshen, Stone,
+    Classification and Regression Trees, 1984, section 3.4.3).
+    """
+    found = evidence.silhouettes[:, 1:]  # K = 1 has no silhouette
+    lost = found[:, [found.mean(0).argmax()]] - found
+    error = lost.std(0, ddof=1) / np.sqrt(len(lost))
+    return 1 + int(np.flatnonzero(lost.mean(0) <= error + 1e-12)[0])
+
+
+def apart(a: int, b: int) -> bool:
+    """Whether two numbers of clusters are two answers."""
+    return abs(a - b) > APART * max(a, b)
+
+
+def next_best(evidence: Evidence, chosen: int) -> int | None:
+    """Another answer: the K whose clusters are clearest beside the reference, else the K with the next best score.
+
+    The silhouette prefers few large groups where classes form groups, as breeds of dogs do; the comparison with a cloud
+    of the same covariance does not, and finds the classes.
+    """
+    ks = np.array(evidence.ks[1:])
+    if apart(other := int(ks[evidence.clear[1:].argmax()]), chosen):
+        return other
+    others = np.array([apart(int(k), chosen) for k in ks])
+    return int(ks[np.where(others, evidence.score[1:], -np.inf).argmax()]) if others.any() else None
+
+
+def choose_k(x: np.ndarray, *, scaled: bool, seed: int) -> Choice:
+    """Choose the number of clusters of features [n, F].
+
+    scaled: the features have a common scale and keep their lengths, as do others whose lengths differ much.
+    """
+    started, rng = time.perf_counter(), np.random.default_rng(seed)
+    x = np.asarray(x, dtype=np.float32)
+    x = x[np.sort(rng.permutation(len(x))[:MOST])]
+    spread = float(((x - x.mean(0)) ** 2).sum(1).mean())
+    if spread <= SAME * float((x**2).sum(1).mean()):
+        return _single("All samples are the same: there is one cluster.", len(x), started)
+    if len(x) < 4:
+        return _single(f"{len(x)} samples are too few to tell how many clusters there are: one.", len(x), started)
+    unit = not scaled and lengths_alike(x)
+    evidence = gather(scale_rows(x, unit)[0], unit, rng)
+    best = evidence.ks[within_one_error(evidence)]
+    chosen, runner_up = best, next_best(evidence, best)
+    if evidence.structure < STRUCTURE:
+        reason = "No clusters stand out: the samples look like one cloud, so there is one cluster."
+        chosen, runner_up = 1, best
+    else:
+        reason = f"{chosen} clusters were found, without labels" + (
+            f"; {runner_up} would be the next best number." if runner_up else "."
+        )
+    error, rounded = 2 * evidence.error, _rounded
+    return Choice(
+        chosen,
+        runner_up,
+        reason,
+        evidence.ks,
+        rounded(evidence.score),
+        rounded(evidence.score - error),
+        rounded(evidence.score + error),
+        rounded(evidence.above_cloud),
+        rounded(evidence.kept),
+        rounded(evidence.stability),
+        round(evidence.structure, 2),
+        len(x),
+        time.perf_counter() - started,
+    )
+
+
+def _rounded(values: np.ndarray) -> list[float]:
+    return [round(float(value), 4) for value in values]
+
+
+def _single(reason: str, n: int, started: float) -> Choice:
+    """One cluster, without evidence about others."""
+    zero = [0.0]
+    return Choice(1, None, reason, [1], zero, zero, zero, zero, zero, [1.0], 0.0, n, time.perf_counter() - started)
