@@ -14,7 +14,7 @@ from PIL import Image
 
 from c3clust import bench, data, paper
 from c3clust.errors import InputError
-from c3clust.paper import Setting, cases, folders
+from c3clust.paper import Setting, cases, folders, umap
 from c3clust.paper.values import read_rows, write_rows
 
 
@@ -271,3 +271,37 @@ def test_a_study_is_run_resumed_and_interrupted(one_case, monkeypatch):
         paper.make("folders", Setting(seeds=(0, 1)), one_case)
     assert len(read_rows(one_case / "folders.csv")) == 2
     assert "- 2 of 4 runs are not finished." in (one_case / "folders-table.md").read_text()
+
+
+def test_umap_is_run_once_per_case_and_seed_and_its_rows_fit_the_table(tmp_path, monkeypatch):
+    ran = []
+
+    def scores(x, y, metric, seed):
+        ran.append((x.shape, metric, seed))
+        return {"acc": 0.5, "found": 7, "noise": 0.25}
+
+    wine = [case for case in cases.find_cases("digits") if case.name == "wine"]
+    monkeypatch.setattr(umap, "scores", scores)
+    monkeypatch.setattr(umap, "installed", lambda: True)
+    umap.run(wine, (0,), tmp_path, tmp_path / "features")
+    assert [row["seed"] for row in umap.run(wine, (0, 1), tmp_path, tmp_path / "features")] == [0, 1]
+    assert ran == [((178, 13), "euclidean", 0), ((178, 13), "euclidean", 1)]
+    monkeypatch.setattr(folders, "find_cases", lambda place: wine)
+    added = folders._umap_rows(Setting("digits", (0, 1), tmp_path))
+    assert list(added[0]) == list(row("wine", folders.KMEANS, 0, 0.5))
+    assert "| 0.500 (0.500) |" in folders.table([row("wine", folders.KMEANS, 0, 0.9), *added])
+
+
+def test_without_umap_the_table_says_so(rows, tmp_path, monkeypatch):
+    monkeypatch.setattr(umap, "installed", lambda: False)
+    assert umap.run(cases.find_cases("digits"), (0,), tmp_path, tmp_path) == []
+    assert "UMAP + HDBSCAN is run where umap-learn is installed" in folders.table(rows)
+
+
+def test_umap_finds_blobs():
+    pytest.importorskip("umap")
+    y = np.repeat([0, 1, 2], 60)
+    x = np.eye(3)[y] * 9 + np.random.default_rng(0).normal(size=(180, 3))
+    found = umap.scores(x, y, "euclidean", 0)
+    assert found["acc"] > 0.9
+    assert found["found"] == 3

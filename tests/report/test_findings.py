@@ -102,7 +102,8 @@ def test_a_low_estimate(kinds, new_quality):
     found = kinds(quality=new_quality(0.75))["inaccurate"]
     assert (found.level, found.text) == ("warn", "Up to 34 in 100 images may be in the wrong cluster.")
     assert found.advice.endswith("c3clust export runs/a --to sorted --min-confidence 0.8")
-    assert "inaccurate" not in kinds(quality=new_quality(0.8))
+    assert "inaccurate" in kinds(quality=new_quality(0.8))
+    assert "inaccurate" not in kinds(quality=new_quality(0.85))
     worse = kinds(quality=new_quality(0.4))["inaccurate"]
     assert worse.level == "bad"
     assert worse.text == "More images are probably in a wrong cluster than in the right one."

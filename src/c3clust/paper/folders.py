@@ -14,12 +14,14 @@ from c3clust.bench import Job
 from c3clust.bench.statistics import Difference, paired
 from c3clust.errors import InputError
 from c3clust.files import write_atomically
+from c3clust.paper import umap
 from c3clust.paper.cases import DRAWS, Case, find_cases
 from c3clust.paper.findings import Finding, difference, side
 from c3clust.paper.setting import Setting
 from c3clust.paper.style import BLACK, BLUE, ORANGE, PAGE, RED, footer, named_lines, panels
 from c3clust.paper.values import Figure, Results, Rows, distinct, scores_of, select, write_rows
 from c3clust.recipes import AS_PUBLISHED
+from c3clust.runs.run import FEATURES
 
 ORDER, PARTIAL = 21, True
 KMEANS, CC, PUBLISHED, VIEWS, NOW = "k-means", "CC", "C3 as published", "C3 by views", "C3"
@@ -29,6 +31,7 @@ PARTS: dict[str, dict[str, Any]] = {
     "C3, prior even": {"prior": "even"}, "C3, prior free": {"prior": "free"}, "C3, one member": {"members": 1},
 }  # fmt: skip
 BUDGET = {"cc_epochs": "auto", "cc_lr": 1e-3, "lr": 1e-4}  # of "as published" on a CPU: the package's epochs and rates
+COLUMNS = "case n clusters method seed acc nmi ari estimated_accuracy low high doubtful seconds".split()
 ENOUGH, CLOSE, WORSE = 12, 0.05, 0.03  # cases for a verdict; error of the estimate; ACC below k-means
 LIMITS = {"digits": (0.97, 0.95, 10), "photos-10x50": (0.88, 0.0, 1)}  # mean ACC, worst seed, seeds
 LIMITS |= {f"mnist-tail-{draw}": (0.75, 0.0, 1) for draw in range(DRAWS)}
@@ -73,9 +76,19 @@ def write(setting: Setting, results: Results, out: Path) -> list[Path]:
     found = rows(setting, results)
     if not found:
         raise InputError(f"folders cannot be drawn: {results[0].reason}")
+    found += _umap_rows(setting)
     write_rows(out / "folders.csv", found)
     write_atomically(out / "folders-table.md", (table(found) + _unfinished(results)).encode())
     return [out / "folders.csv", out / "folders-table.md", *redraw("folders", out)]
+
+
+def _umap_rows(setting: Setting) -> Rows:
+    """UMAP + HDBSCAN in the columns of `rows`; it finds its own number of clusters."""
+    features = setting.out / "runs" / FEATURES
+    found = umap.run(find_cases(setting.data), setting.seeds, setting.out, features)
+    blank = dict.fromkeys(("nmi", "ari", "estimated_accuracy", "low", "high", "doubtful", "seconds"), "")
+    row = ({"case": r["case"], "n": r["n"], "clusters": r["found"], "method": umap.NAME, **r} for r in found)
+    return [{name: (r | blank)[name] for name in COLUMNS} for r in row]
 
 
 def _unfinished(results: Results) -> str:
@@ -88,7 +101,7 @@ def _unfinished(results: Results) -> str:
 
 def table(rows: Rows) -> str:
     """ACC of each case, mean (worst seed), with the estimate of C3; each part alone; and the sums of both."""
-    main = [name for name in (KMEANS, CC, PUBLISHED, VIEWS, NOW) if select(rows, method=name)]
+    main = [name for name in (KMEANS, umap.NAME, CC, PUBLISHED, VIEWS, NOW) if select(rows, method=name)]
     head = ["case", "n", "clusters", *main, "C3 − k-means", "estimated − true", "doubtful"]
     gain, error, lines = gains(rows), errors(rows), []
     for case in distinct(rows, "case"):
@@ -107,8 +120,9 @@ def table(rows: Rows) -> str:
         f"C3 − k-means, mean of {len(gain)} cases: {_over_cases(gain).mean:+.3f}; more than 1 point below in {below}.",
         f"Estimated accuracy within {CLOSE} of ACC in {close} of {len(error)} cases.",
         f"Runs more than {WORSE} below k-means, not doubtful: {', '.join(silently_worse(rows)) or 'none'}.",
-        "UMAP + HDBSCAN is not a method of this package and is not run.",
     ]
+    if not select(rows, method=umap.NAME):
+        summary.append(f"{umap.NAME} is run where umap-learn is installed; it was not here.")
     return text + "\n" + "".join(f"- {line}\n" for line in summary)
 
 

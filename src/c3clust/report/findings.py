@@ -14,7 +14,7 @@ from c3clust.report.finding import LEVELS, Finding
 
 __all__ = ["findings", "kmeans_command", "skipped_files"]
 
-ENOUGH = 0.7  # lower end of the estimated accuracy from which a result is called good
+ENOUGH = 0.75  # lower end of the estimated accuracy from which a result is called good
 HALF = 0.5  # estimated accuracy below which more are wrong than right
 TINY = 0.1  # of an even share
 GIANT = 0.5  # of all samples
