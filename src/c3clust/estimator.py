@@ -21,9 +21,10 @@ from c3clust.data.io.subset import subset
 from c3clust.data.samples import Dataset, Table
 from c3clust.encoders import Encoder
 from c3clust.errors import InputError
+from c3clust.outliers import OutlierRule
+from c3clust.prediction import Prediction
 from c3clust.preprocess import InputOptions, Preprocessor
 from c3clust.records.duplicates import Duplicates
-from c3clust.records.edits import Edits
 from c3clust.runs import Run, RunConfig
 from c3clust.runs.config import plain
 from c3clust.training import TrainingContext, embed
@@ -35,12 +36,13 @@ __all__ = ["Estimator", "TrainingOptions", "method_name"]
 log = logging.getLogger(__name__)
 
 
-class Estimator(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class Estimator(Prediction, ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """What all methods share. Abstract: see the module."""
 
     n_clusters: int
     random_state: Any
     fold_duplicates: bool
+    outliers: bool
     start_stage_: int | None
     start_labels_: np.ndarray | None
     quality_: dict[str, Any] | None
@@ -126,17 +128,9 @@ class Estimator(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
                 run.finish(self, dataset, prepared.features)
         return self
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Cluster of each sample: [n]. Clusters that were merged in the run folder have one number."""
-        return self._predict(X)[0]
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Soft assignment of each sample: [n, M], rows sum to 1."""
-        return self._edits().apply_proba(np.concatenate([c.numpy() for _, c in self._embed(X)]))
-
     def transform(self, X: Any) -> np.ndarray:
         """The learned representation z of each sample: [n, D]."""
-        return np.concatenate([z.numpy() for z, _ in self._embed(X)])
+        return self._arrays(X)[0]
 
     def save(self, folder: str | Path) -> Path:
         """Write model.safetensors and model.json into `folder` (made if it does not exist): all `predict` needs."""
@@ -151,7 +145,8 @@ class Estimator(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             "policy": self.policy_,
             "encoder": encoder,
         }
-        model_io.write(folder / "model", content, {**self.network_.state_dict(), **tensors})
+        rule = {} if self.outlier_rule_ is None else self.outlier_rule_.tensors()
+        model_io.write(folder / "model", content, {**self.network_.state_dict(), **tensors, **rule})
         if self._edits().operations:
             self._edits().write(folder)
         return folder
@@ -172,12 +167,6 @@ class Estimator(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         return self.preprocessor_.encoder
 
     # How it is done.
-
-    def _predict(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Cluster and confidence of each sample, after merges."""
-        c, edits = np.concatenate([c.numpy() for _, c in self._embed(X)]), self._edits()
-        labels = edits.apply(c.argmax(axis=1))[0]
-        return labels, edits.apply_proba(c)[range(len(labels)), labels]
 
     def _validate(self, X: Any) -> Dataset:
         """Check the parameters, and read and check the samples."""
@@ -222,12 +211,17 @@ class Estimator(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         with torch.random.fork_rng(devices=[context.device] if context.device.type == "cuda" else []):
             torch.manual_seed(context.seed)
             self.network_ = self._fit(context).eval()
-        c = context.assignments(self.network_)
+        z, c = (torch.cat(parts).numpy() for parts in zip(*context.embed(self.network_), strict=True))
         copies = self.duplicates_.rows
         self.labels_, self.confidence_ = c.argmax(axis=1)[copies], c.max(axis=1)[copies]
+        self.outlier_rule_ = OutlierRule.fit(z, c.argmax(axis=1), c.shape[1]) if np.isfinite(z).all() else None
+        found = self._judge(z, c)
+        self.outliers_ = {i: outlier for i, row in enumerate(copies) if (outlier := found[row]) is not None}
+        if self.outliers:
+            self.labels_[list(self.outliers_)] = -1
         if self.start_labels_ is not None:
             self.start_labels_ = self.start_labels_[copies]
-        self._n_features_out = context.width(self.network_)
+        self._n_features_out = z.shape[1]
         self.policy_, self.stages_, self.notes_ = augment.spec(context.policy), context.stages, context.notes
 
     def _keep_start(self, network: nn.Module, context: TrainingContext) -> None:
@@ -254,10 +248,6 @@ class Estimator(ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         """Whether this fitted model was trained on a table."""
         encoder = self.preprocessor_.frozen_encoder
         return encoder is not None and encoder.takes is Table
-
-    def _edits(self) -> Edits:
-        """The merges of the run folder that this model was loaded from; none after `fit`."""
-        return getattr(self, "_edits_", None) or Edits(self.n_clusters)
 
     def _embed(self, X: Any) -> Any:
         check_is_fitted(self)

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from c3clust import augment, checks, encoders, model_io
 from c3clust.errors import InputError, RunError
+from c3clust.outliers import PREFIX, OutlierRule
 from c3clust.preprocess import Preprocessor
 from c3clust.records.edits import Edits
 from c3clust.runs.config import is_object
@@ -64,7 +65,8 @@ def restore(
         )
         with torch.device("meta"):
             network = estimator._build_network(shape)
-        weights = {name: t for name, t in tensors.items() if not name.startswith("scale.")}
+        estimator.outlier_rule_ = OutlierRule.of(tensors)
+        weights = {name: t for name, t in tensors.items() if not name.startswith(("scale.", PREFIX))}
         network.load_state_dict(weights, strict=True, assign=True)
     except (RuntimeError, InputError, TypeError, ValueError) as error:
         raise RunError(f"{folder} is damaged or of another kind: {str(error).splitlines()[0]}") from None

@@ -10,6 +10,7 @@ from PIL import Image
 
 from c3clust.records import edits
 from c3clust.records.duplicates import Duplicates
+from c3clust.records.outliers import Outlier
 from c3clust.report import build, render, write
 
 pytestmark = pytest.mark.browser
@@ -492,4 +493,28 @@ def test_copies_are_folded_and_listed(visit, digits, new_record, tmp_path, width
     assert not folded & set(in_gallery), "a copy is not shown as a typical image"
     badge = page.locator(f"#gallery [data-row='{view.names.index('0.png')}'] .more-copies").first
     assert badge.inner_text() == "+2"
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.parametrize(("width", "apart"), [(1280, True), (375, False)])
+def test_outliers_are_listed_with_their_reason(visit, digits, new_record, tmp_path, width, apart):
+    x, y = digits
+    z, labels = np.eye(4)[y[:60] % 4], y[:60] % 4
+    found = {5: Outlier("far", int(labels[5]), 2, 1.3), 7: Outlier("disagree", 1, 3, 0.375, 0.25)}
+    if apart:
+        labels[[5, 7]] = -1
+    names = [f"{i}.png" for i in range(60)]
+    view = build(x[:60], z, labels, np.full(60, 0.9), names, n_clusters=4, outliers=found)
+    view.write(tmp_path)
+    page = visit(write(tmp_path, new_record(4, 60), view).as_uri(), width, 812)
+    listed = page.locator("#outliers li")
+    assert [text.split("\n")[0] for text in listed.all_inner_texts()] == ["5.png", "7.png"], "far ones first"
+    assert "The nearest is" in listed.first.inner_text().replace("the nearest", "The nearest")
+    assert "The members disagree: 38% say cluster 1, 25% cluster 3." in listed.last.inner_text()
+    assert ("They are in no cluster" in page.locator("#outliers").inner_text()) == apart
+    assert page.locator("#cluster--1").count() == apart
+    assert page.locator("h1").inner_text() == "60 images in 4 clusters"
+    listed.first.locator("button").click()
+    assert "5.png" in page.locator("dialog.one").inner_text()
+    page.keyboard.press("Escape")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

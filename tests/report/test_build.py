@@ -102,7 +102,7 @@ def test_the_budget_holds_and_fewer_are_kept():
     [
         ({"z": np.ones((3, 2))}, "z 3"),
         ({"labels": []}, "zero"),
-        ({"labels": [0, -1, 1, 1]}, "-1 to 1"),
+        ({"labels": [0, -2, 1, 1]}, "-2 to 1"),
         ({"n_clusters": 1}, "0 to 0 is needed"),
         ({"z": np.full((4, 2), np.nan)}, "NaN"),
         ({"y": [1]}, "y 1"),

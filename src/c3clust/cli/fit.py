@@ -54,6 +54,9 @@ def fit(
     checkpoint_minutes: Annotated[
         float, typer.Option(help="A checkpoint each epoch, and after so many minutes.", min=0)
     ] = 10.0,
+    outliers: Annotated[
+        bool, typer.Option("--outliers", help="Cluster -1 for what is far from all clusters or disputed.")
+    ] = False,
     guard: Annotated[bool, typer.Option(help="Stop C3 when it goes wrong, and keep its last healthy epoch.")] = True,
     quiet: opt.Quiet = False,
     as_json: opt.AsJson = False,
@@ -77,7 +80,7 @@ def fit(
     dist.join()
     verbose = _is_verbose(quiet, as_json)
     params = {"encoder": encoder, "finetune": finetune or None, "device": device, "image_size": image_size}
-    params |= {"guard": None if guard else False, "verbose": verbose}
+    params |= {"guard": None if guard else False, "outliers": outliers or None, "verbose": verbose}
     options = {"labels": labels, "embeddings": embeddings, "image_size": image_size, "kind": kind}
     options |= opt.reading_options(column, cache, workers, memory, max_bad)
     run = resolve(method, recipe, settings or [], source, clusters, params=params, options=options)

@@ -87,6 +87,7 @@ def _write_missing_report(folder: Path, dataset: Any) -> tuple[Any, RunRecord]:
     estimator, found = load_model(folder), Assignments.read(folder)
     estimator.labels_, estimator.confidence_ = found.clusters, found.confidence
     estimator.duplicates_ = Duplicates.read(folder, found.names)
+    estimator.outliers_ = estimator.find_outliers(dataset)
     record = RunRecord.read(folder / "record.json")
     with locked(folder):
         Checkpoints(folder).remove()

@@ -4,7 +4,6 @@ The docstring of each class below documents its parameters, without defaults, an
 entries that a method inherits to the method's own docstring, with the method's own default values; and an example.
 """
 
-import re
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
@@ -13,7 +12,8 @@ from torch import nn
 
 from c3clust import checks
 from c3clust.errors import InputError
-from c3clust.estimator import Estimator, TrainingOptions, method_name
+from c3clust.estimator import Estimator, TrainingOptions
+from c3clust.methods._documentation import Documented, with_inherited_entries
 from c3clust.networks.autoencoder import Autoencoder
 from c3clust.networks.readouts import Centred
 from c3clust.preprocess import SCALES, InputOptions
@@ -32,12 +32,8 @@ parameters = dataclass(eq=False, repr=False, kw_only=True)
 """The decorator of a class of parameters. Comparison and repr stay those of scikit-learn's BaseEstimator."""
 
 
-class _Documented:
-    """A class of parameters: its entries are added to the docstring of each method that inherits them."""
-
-
 @dataclass(eq=False, repr=False)
-class Clusterer(_Documented, Estimator):
+class Clusterer(Documented, Estimator):
     """The parameters of every method.
 
     Parameters
@@ -53,6 +49,8 @@ class Clusterer(_Documented, Estimator):
         Side in pixels at which images are trained and predicted; None keeps their own.
     fold_duplicates : bool
         Leave exact and near copies (of pictures, texts, embeddings) out of training; they get their original's cluster.
+    outliers : bool
+        Give the label -1 to samples far from all clusters, and to those on which the members disagree.
     random_state : int, RandomState or None
 
     Attributes
@@ -63,6 +61,8 @@ class Clusterer(_Documented, Estimator):
         Largest entry of each sample's soft assignment.
     duplicates_ : Duplicates
         Which samples are copies, and of which.
+    outliers_ : dict
+        The samples that belong to no cluster, by position, with the reason; also without `outliers`.
     """
 
     standardise: ClassVar[float] = np.inf  # the largest number of features that are standardised
@@ -72,18 +72,19 @@ class Clusterer(_Documented, Estimator):
     encoder: Any = None
     image_size: int | None = None
     fold_duplicates: bool = True
+    outliers: bool = False
     random_state: Any = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        cls.__doc__ = _with_inherited_entries(cls)
+        cls.__doc__ = with_inherited_entries(cls)
 
     def _input_options(self) -> InputOptions:
         return InputOptions(self.encoder, self.image_size, standardise=self.standardise)
 
 
 @parameters
-class TrainingFields(_Documented):
+class TrainingFields(Documented):
     """The parameters of a method that trains a network.
 
     Parameters
@@ -127,7 +128,7 @@ class TrainingFields(_Documented):
 
 
 @parameters
-class AutoencoderFields(_Documented):
+class AutoencoderFields(Documented):
     """The parameters of an autoencoder whose codes are clustered by k-means.
 
     Parameters
@@ -254,48 +255,3 @@ class EncoderFields(NetworkFields):
         checks.choice("scale", self.scale, SCALES)
         checks.whole("views", self.views, 0, why="it counts views of a sample. A usual value is 4.")
         checks.flag("finetune", self.finetune)
-
-
-# Documentation of inherited parameters and attributes.
-
-ENTRY = re.compile(r"^    (?P<names>\w+(?:, \w+)*)(?: : (?P<kind>.+))?$", re.MULTILINE)
-Entries = dict[tuple[str, ...], tuple[str, str]]  # names -> kind, text below
-
-
-def _with_inherited_entries(cls: type) -> str:
-    """The docstring of `cls` with the parameters and attributes that it inherits and does not document itself."""
-    summary, *sections = re.split(r"\n\n(?=    \w+\n    -+\n)", (cls.__dict__.get("__doc__") or "").rstrip())
-    found = {re.match(r" *(\w+)", section)[1]: section for section in sections}  # type: ignore[index]
-    for title in ("Parameters", "Attributes"):
-        found[title] = _section(title, _inherited(cls, title, _entries(found.get(title, ""))))
-    if "Examples" not in found and hasattr(cls, "example"):
-        found["Examples"] = "    Examples\n    --------\n" + cls.example.replace("NAME", method_name(cls))
-    order = dict.fromkeys(("Parameters", "Attributes", *found))
-    return "\n\n".join([summary, *(found[title] for title in order)]) + "\n    "
-
-
-def _inherited(cls: type, title: str, entries: Entries) -> Entries:
-    for base in cls.__mro__[1:]:
-        own = re.search(rf"    {title}\n    -+\n(.*?)(?:\n\n|\Z)", base.__doc__ or "", re.DOTALL)
-        for names, (kind, text) in _entries(own[1] if own and issubclass(base, _Documented) else "").items():
-            if not {name for known in entries for name in known} & set(names):
-                values = [repr(getattr(cls, name)) for name in names] if title == "Parameters" else []
-                default = [f"default={' and '.join(dict.fromkeys(values))}"] if values else []
-                entries[names] = (", ".join([*([kind] if kind else []), *default]), text)
-    return entries
-
-
-def _section(title: str, entries: Entries) -> str:
-    first = sorted(entries.items(), key=lambda entry: entry[0] != ("n_clusters",))
-    lines = [f"    {', '.join(names)} : {kind}{text}" for names, (kind, text) in first]
-    return "\n".join([f"    {title}", f"    {'-' * len(title)}", *lines])
-
-
-def _entries(section: str) -> Entries:
-    found = list(ENTRY.finditer(section))
-    found = [entry for entry in found if entry["names"] not in ("Parameters", "Attributes")]
-    ends = [*(entry.start() for entry in found[1:]), len(section)]
-    return {
-        tuple(entry["names"].split(", ")): (entry["kind"] or "", section[entry.end() : end].rstrip())
-        for entry, end in zip(found, ends, strict=False)
-    }

@@ -43,11 +43,15 @@ class VotingHeads(nn.Module):
         z = (x.flatten(1) - self.centre) / self.scale
         return torch.where(self.unit, F.normalize(z, dim=1, eps=1e-9), z)
 
-    def vote(self, z: Tensor) -> Tensor:
-        """The mean [N, K] of the members' assignments."""
+    def members(self, z: Tensor) -> Tensor:
+        """The assignments [M, N, K] of the members."""
         rows = z.double().T[self.dims].transpose(1, 2)  # [M, N, f]
         rows = torch.where(self.unit, F.normalize(rows, dim=2, eps=1e-9), rows)
-        return torch.baddbmm(self.bias.double()[:, None], rows, self.weight.double().mT).softmax(dim=2).mean(dim=0)
+        return torch.baddbmm(self.bias.double()[:, None], rows, self.weight.double().mT).softmax(dim=2)
+
+    def vote(self, z: Tensor) -> Tensor:
+        """The mean [N, K] of the members' assignments."""
+        return self.members(z).mean(dim=0)
 
     def calibrate(self, c: Tensor) -> Tensor:
         """Rows proportional to c^(1/T): the same order with another confidence."""

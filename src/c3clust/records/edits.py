@@ -77,11 +77,12 @@ class Edits:
         return self.names.get(cluster, f"cluster {cluster}")
 
     def apply(self, labels: Any) -> tuple[np.ndarray, dict[int, str]]:
-        """The edited labels for the labels of the model, and the name of each cluster in use."""
+        """The edited labels for the labels of the model, and the name of each cluster in use. -1, no cluster, stays."""
         labels = np.asarray(labels)
-        if labels.size and not 0 <= labels.min() <= labels.max() < self.n_clusters:
+        if labels.size and not -1 <= labels.min() <= labels.max() < self.n_clusters:
             raise RunError(f"The labels reach beyond the {self.n_clusters} clusters of this run.")
-        return np.asarray(self.target, dtype=np.int64)[labels.astype(np.int64)], {i: self.name(i) for i in self.live}
+        target = np.asarray([*self.target, -1], dtype=np.int64)
+        return target[labels.astype(np.int64)], {i: self.name(i) for i in self.live}
 
     def apply_proba(self, proba: Any) -> np.ndarray:
         """Add the columns of merged clusters. [n, M] to [n, M]; columns of clusters not in use are zero."""

@@ -24,9 +24,9 @@ def csv_text(header: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:
 def read_columns(path: Path, header: Sequence[str], any_file: bool = False) -> list[list[str]]:
     """The columns `header` of a CSV file, as text: of a regular file, or of any that the user names."""
     try:
-        with open(path, "rb") if any_file else open_regular(path) as raw:
-            with io.TextIOWrapper(raw, encoding="utf-8", errors="surrogateescape", newline="") as file:
-                rows = list(csv.reader(file))
+        raw = open(path, "rb") if any_file else open_regular(path)  # noqa: SIM115 closed with the text file
+        with io.TextIOWrapper(raw, encoding="utf-8", errors="surrogateescape", newline="") as file:
+            rows = list(csv.reader(file))
     except FileNotFoundError:
         raise RunError(f"{path} does not exist.") from None
     except (OSError, csv.Error) as error:

@@ -1,12 +1,13 @@
 """Build the view of a finished run: choose the samples to show, their thumbnails, and their positions on the map."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from c3clust.errors import InputError
 from c3clust.records.duplicates import Duplicates
+from c3clust.records.outliers import Outlier
 from c3clust.report import sprites
 from c3clust.report.layout import layout
 from c3clust.report.traits import Traits, row_texts, traits_of_columns, traits_of_texts
@@ -19,7 +20,7 @@ MAX_MAP = 4_000
 BUDGET = 9_000_000  # bytes of all sheets: as base64 within a page of 15 MB
 CHUNK = 16_384
 SAME = 1e-5  # of the largest value: copies of a sample differ by less, since batches round differently
-MAX_GROUPS = 200  # of copies, and copies of a group, that are listed
+MAX_GROUPS = 200  # of copies, copies of a group, and outliers, that are listed
 LONGEST = 400  # characters of a sample as text
 
 
@@ -39,11 +40,12 @@ def build(
     seed: int = 0,
     columns: Sequence[tuple[str, Sequence[str] | None]] | None = None,
     duplicates: Duplicates | None = None,
+    outliers: Mapping[int, Outlier] | None = None,
 ) -> View:
     """Build the view of a finished run.
 
     x: [n, C, H, W], [n, F] or None; only the shown samples are read, in chunks. [n] of str are texts; with `columns`,
-    the names and categories of its columns, [n, C] is a table. z: [n, D]. labels: [n] in 0..n_clusters-1.
+    the names and categories of its columns, [n, C] is a table. z: [n, D]. labels: [n] in 0..n_clusters-1 (-1: none).
     confidence: [n] in [0, 1] or None. y: [n] true classes as integers into `classes`, or None. Copies (`duplicates`)
     are neither typical nor doubtful samples of a cluster, and do not move its centre.
     """
@@ -53,15 +55,19 @@ def build(
     confidence = np.asarray(confidence, dtype=np.float32)
     _check(n, z, confidence, names, x, y)
     n_clusters = n_clusters or int(labels.max()) + 1
-    if labels.min() < 0 or labels.max() >= n_clusters:
+    if labels.min() < -1 or labels.max() >= n_clusters:
         raise InputError(f"labels reach from {labels.min()} to {labels.max()}: 0 to {n_clusters - 1} is needed.")
+    apart, n_all = bool((labels < 0).any()), n_clusters + bool((labels < 0).any())
+    labels = np.where(labels < 0, n_clusters, labels)
     truth, classes = _truth(y, classes, n)
-    sizes = np.bincount(labels, minlength=n_clusters)
+    sizes = np.bincount(labels, minlength=n_all)
     copies = duplicates or Duplicates.none(n)
-    centres, unit = _centres(z, labels, copies.original == np.arange(n), n_clusters)
+    centres, unit = _centres(z, labels, copies.original == np.arange(n), n_all)
     typical = np.concatenate([closeness(_rows(z, s), centres[labels[s]], unit) for s in _slices(n)])
 
-    order = _sample(labels, confidence, typical, copies.distinct, n_clusters, max_thumbs, seed)
+    worst = sorted((outliers or {}).items(), key=lambda pair: pair[1].order)
+    first = [i for i, _ in worst[:MAX_GROUPS]]
+    order = _sample(labels, confidence, typical, copies.distinct, n_all, max_thumbs, seed, first)
     thumbs, sheets = None, []
     if x is not None and len(x.shape) == 4:
         thumbs, fits = sprites.plan(x, order, budget)
@@ -73,8 +79,8 @@ def build(
     map_rows = np.flatnonzero(np.isin(index, mapped))
     kept = np.asarray(z[index], dtype=np.float32)
     xy, method = layout(kept[map_rows], seed)
-    noun, texts, traits = _as_text(x, columns, index, labels, n_clusters, seed)
-    confusion = np.zeros((n_clusters, len(classes)), np.int64)
+    noun, texts, traits = _as_text(x, columns, index, labels, n_all, seed)
+    confusion = np.zeros((n_all, len(classes)), np.int64)
     np.add.at(confusion, (labels[truth >= 0], truth[truth >= 0]), 1)
     return View(
         n=n,
@@ -83,7 +89,7 @@ def build(
         layout=method,
         thumbs=thumbs,
         sizes=sizes,
-        certain=np.bincount(labels, weights=confidence, minlength=n_clusters),
+        certain=np.bincount(labels, weights=confidence, minlength=n_all),
         centres=centres.astype(np.float32),
         confusion=confusion,
         index=index,
@@ -102,6 +108,9 @@ def build(
         original=copies.original[index],
         copies=_groups(copies, names),
         n_copies=len(copies.copies),
+        apart=apart,
+        outliers=[(str(names[i]), outlier) for i, outlier in worst[:MAX_GROUPS]],
+        n_outliers=len(worst),
     )
 
 
@@ -191,8 +200,9 @@ def _sample(
     n_clusters: int,
     most: int,
     seed: int,
+    first: Sequence[int],
 ) -> np.ndarray:
-    """Positions to be shown, in order of priority: extremes of each cluster, the points of the map, random ones."""
+    """Positions to be shown, by priority: `first`, extremes of each cluster, the points of the map, random ones."""
     quota = int(np.clip(most // (4 * n_clusters), 6, 24))
     extremes: list[np.ndarray] = []
     turn: list[np.ndarray] = []  # rank within the cluster: the first of each cluster, then the second of each
@@ -202,9 +212,10 @@ def _sample(
             extremes.append(members[np.argsort(key, kind="stable")[:quota]])
             turn.append(np.arange(len(extremes[-1])))
     rest = np.random.default_rng(seed).permutation(len(labels))  # starts with the points of the map
-    everything = np.concatenate([np.concatenate(extremes)[np.argsort(np.concatenate(turn), kind="stable")], rest])
-    _, first = np.unique(everything, return_index=True)
-    return everything[np.sort(first)][:most]
+    in_turn = np.concatenate(extremes)[np.argsort(np.concatenate(turn), kind="stable")]
+    everything = np.concatenate([np.asarray(first, dtype=np.int64), in_turn, rest])
+    _, at = np.unique(everything, return_index=True)
+    return everything[np.sort(at)][:most]
 
 
 def _half(z: np.ndarray) -> np.ndarray:

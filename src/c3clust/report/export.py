@@ -1,4 +1,4 @@
-"""Copy the images of a run into one folder per cluster, those below a confidence into unsure/.
+"""Copy the images of a run into one folder per cluster, those below a confidence into unsure/, outliers into outliers/.
 
 Image files are copied as they are, also those inside archives and tables; pictures of arrays are written as PNG.
 Originals are read, never moved or changed. The target must be new or empty and each file is created, so nothing is
@@ -31,6 +31,7 @@ from c3clust.report.sprites import as_pictures
 __all__ = ["Exported", "export", "export_run", "originals", "safe_name"]
 
 UNSURE = "unsure"
+NO_CLUSTER = "outliers"
 INDEX = "index.csv"
 LONGEST = 120  # bytes of a name
 ROWS = {"text": "texts", "table": "rows"}  # kinds of samples that have no image
@@ -120,6 +121,7 @@ def export(
         i: f"{i:0{digits}d}" + (f"-{safe_name(name)}" if name != f"cluster {i}" else "")
         for i, name in cluster_names.items()
     }
+    folders[-1], cluster_names[-1] = NO_CLUSTER, "no cluster"
     exported, taken = Exported(to), set[str]()
     with open(to / INDEX, "x", encoding="utf-8", errors="surrogateescape", newline="") as file:
         index = csv.writer(file)

@@ -65,7 +65,7 @@ class Facts:
 
     sizes: {cluster: samples} of the clusters as they are now; confidence: mean, None if not known; distinct: samples
     that differ, None if not known; merged: how many clusters fewer there are since the user merged some; copies:
-    samples that are copies of others.
+    samples that are copies of others; outliers: samples that belong nowhere; apart: whether they are in no cluster.
     """
 
     record: RunRecord
@@ -78,6 +78,8 @@ class Facts:
     distinct: int | None = None
     merged: int = 0
     copies: int = 0
+    outliers: int = 0
+    apart: bool = False
 
     @classmethod
     def of(cls, record: RunRecord, view: View, edits: Edits, run: str = "RUN") -> "Facts":
@@ -95,6 +97,8 @@ class Facts:
             distinct=view.distinct,
             merged=edits.n_clusters - len(live),
             copies=view.n_copies,
+            outliers=view.n_outliers,
+            apart=view.apart,
         )
 
     @classmethod
@@ -102,7 +106,7 @@ class Facts:
         """The facts of a run folder."""
         record = record or RunRecord.read(folder / "record.json")
         view = View.read(folder)
-        return cls.of(record, view, Edits.read(folder, len(view.sizes)), str(folder))
+        return cls.of(record, view, Edits.read(folder, view.n_clusters), str(folder))
 
     @property
     def n(self) -> int:

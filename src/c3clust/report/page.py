@@ -24,7 +24,7 @@ from c3clust.report.view import View
 __all__ = ["render", "write"]
 
 FILE = "report.html"
-SCRIPTS = ("base", "thumbs", "dialogs", "summary", "copies", "map", "curves", "truth", "theme")
+SCRIPTS = ("base", "thumbs", "dialogs", "summary", "copies", "outliers", "map", "curves", "truth", "theme")
 
 
 def render(run_dir: Path) -> Path:
@@ -36,7 +36,7 @@ def render(run_dir: Path) -> Path:
 def write(run_dir: Path, record: RunRecord, view: View, edits: Edits | None = None) -> Path:
     """Write run_dir/report.html atomically. The edits are those of the run folder unless given."""
     run_dir = Path(run_dir)
-    edits = edits or Edits.read(run_dir, len(view.sizes))
+    edits = edits or Edits.read(run_dir, view.n_clusters)
     text = page(payload(record, view, edits, str(run_dir)), view.sheets)
     write_atomically(run_dir / FILE, text.encode())
     return run_dir / FILE

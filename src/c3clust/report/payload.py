@@ -9,6 +9,7 @@ import numpy as np
 
 from c3clust.records.duplicates import FILE
 from c3clust.records.edits import Edits
+from c3clust.records.outliers import FILE as OUTLIERS
 from c3clust.records.record import RunRecord
 from c3clust.report import confusion
 from c3clust.report.facts import Facts
@@ -43,15 +44,16 @@ def payload(record: RunRecord, view: View, edits: Edits, run: str = "RUN") -> di
         "scores": _scores(record, view, edits),
         "edits": len(edits.operations),
         "findings": [vars(finding) for finding in found],
-        "clusters": [_cluster(i, view, edits, similarity) for i in live],
+        "clusters": [_cluster(i, view, edits, similarity) for i in live] + _apart(view, edits, similarity),
         "classes": view.classes,
         "items": _items(view),
         "copies": _copies(view),
+        "outliers": _outliers(view, edits),
         "thumbs": _thumbs(view),
         "traits": view.traits and view.traits.kind,
         "map": _map(view),
         "stages": [_stage(stage, edits, record) for stage in record.stages],
-        "confusion": _confusion(view, live),
+        "confusion": _confusion(view, live + [view.n_clusters] * view.apart),
         "made": _reproduction(facts, run),
     }
 
@@ -75,6 +77,34 @@ def _cluster(i: int, view: View, edits: Edits, similarity: np.ndarray) -> dict[s
     }
 
 
+def _id(view: View, cluster: int) -> int:
+    """The number of a cluster; -1 for the samples that are in none."""
+    return -1 if view.apart and cluster == view.n_clusters else cluster
+
+
+def _apart(view: View, edits: Edits, similarity: np.ndarray) -> list[dict[str, Any]]:
+    """The samples that are in no cluster, shown like one."""
+    if not view.apart:
+        return []
+    return [_cluster(view.n_clusters, view, edits, similarity) | {"id": -1, "name": "no cluster", "merged": []}]
+
+
+def _outliers(view: View, edits: Edits) -> dict[str, Any] | None:
+    """The samples that belong nowhere, with the reason."""
+    if not view.n_outliers:
+        return None
+    rows = {name: row for row, name in enumerate(view.names)}
+    settled = 0 if view.apart else sum(o.settled(edits.target) for _, o in view.outliers)
+    listed = [
+        [rows.get(name), name, o.kind, o.reason(lambda i: edits.name(edits.target[i]))]
+        for name, o in view.outliers
+        if view.apart or not o.settled(edits.target)
+    ]
+    if not listed:
+        return None
+    return {"n": view.n_outliers - settled, "apart": view.apart, "file": OUTLIERS, "listed": listed}
+
+
 def _trait(trait: dict[str, Any]) -> dict[str, Any]:
     return {key: _number(value) if isinstance(value, float) else value for key, value in trait.items()}
 
@@ -82,7 +112,7 @@ def _trait(trait: dict[str, Any]) -> dict[str, Any]:
 def _items(view: View) -> dict[str, Any]:
     return {
         "name": view.names,
-        "cluster": view.labels.tolist(),
+        "cluster": [_id(view, int(label)) for label in view.labels],
         "confidence": [_number(value) for value in view.confidence],
         "class": view.y.tolist() if view.classes else None,
         "typical": [_number(value) for value in view.closeness()],
@@ -154,8 +184,8 @@ def _confusion(view: View, live: list[int]) -> dict[str, Any] | None:
     right = {k: int(counts[k, matched[k]]) if k in matched else 0 for k in rows}
     return {
         "classes": [view.classes[k] for k in rows],
-        "matched": [live[matched[k]] if k in matched else None for k in rows],
-        "clusters": [live[j] for j in order],
+        "matched": [_id(view, live[matched[k]]) if k in matched else None for k in rows],
+        "clusters": [_id(view, live[j]) for j in order],
         "counts": [[int(counts[k, j]) for j in order] for k in rows],
         "accuracy": [_number(right[k] / counts[k].sum()) for k in rows],
         "totals": [int(counts[k].sum()) for k in rows],

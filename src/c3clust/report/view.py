@@ -7,6 +7,8 @@ view.npz contains no pickles. Its arrays:
 
     header       uint8 []      JSON: format, n, unit, classes, layout (how the map was made), noun (what a sample is),
                                distinct (samples with different z; null in older views), n_copies,
+                               apart (whether the last of the M rows is of samples that are in no cluster),
+                               n_outliers, outliers: [[name, kind, cluster, other, score, second], ...]
                                thumbs (null for vectors): {"width", "height", "quality", "n_sheets"},
                                traits (null, or of texts and tables): {"kind", "names"}
     sizes        int64 [M]     samples in each cluster
@@ -38,6 +40,7 @@ import numpy as np
 
 from c3clust.errors import RunError
 from c3clust.files import open_regular, write_atomically
+from c3clust.records.outliers import Outlier
 from c3clust.report import sprites
 from c3clust.report.traits import Traits
 
@@ -78,6 +81,14 @@ class View:
     original: np.ndarray | None = None
     copies: list[Group] = field(default_factory=list)
     n_copies: int = 0
+    apart: bool = False
+    outliers: list[tuple[str, Outlier]] = field(default_factory=list)
+    n_outliers: int = 0
+
+    @property
+    def n_clusters(self) -> int:
+        """M, without the row of the samples that are in no cluster."""
+        return len(self.sizes) - self.apart
 
     @property
     def is_copy(self) -> np.ndarray:
@@ -86,6 +97,7 @@ class View:
 
     def merged(self, target: np.ndarray) -> "View":
         """The view after each cluster i has become target[i]; the rows of clusters merged away are zero."""
+        target = np.append(target, self.n_clusters) if self.apart else target
         weights = np.where(self.sizes[:, None] > 0, self.centres * self.sizes[:, None], 0)
         sizes, weights = _gather(self.sizes, target), _gather(weights, target)
         return replace(
@@ -111,6 +123,8 @@ class View:
         else:
             s = -np.linalg.norm(c[:, None] - c[None], axis=2) if len(c) <= 512 else -_distances(c)
         excluded = (self.sizes == 0)[:, None] | (self.sizes == 0)[None] | np.eye(len(c), dtype=bool)
+        if self.apart:
+            excluded[-1] = excluded[:, -1] = True
         return np.where(excluded, -np.inf, s)
 
     def write(self, run_dir: Path) -> Path:
@@ -125,6 +139,9 @@ class View:
             "noun": self.noun,
             "distinct": self.distinct,
             "n_copies": self.n_copies,
+            "apart": self.apart,
+            "n_outliers": self.n_outliers,
+            "outliers": [[name, *asdict(outlier).values()] for name, outlier in self.outliers],
             "traits": self.traits and {"kind": self.traits.kind, "names": self.traits.names},
         }
         arrays = {name: getattr(self, name) for name in _ARRAYS}
@@ -194,6 +211,9 @@ class View:
             distinct=None if header.get("distinct") is None else int(header["distinct"]),
             texts=None if texts is None else [str(text) for text in texts],
             n_copies=int(header.get("n_copies") or 0),
+            apart=header.get("apart") is True,
+            n_outliers=int(header.get("n_outliers") or 0),
+            outliers=[(str(name), _outlier(row, n_clusters)) for name, *row in header.get("outliers") or []],
             **_checked_copies(arrays, m),
             traits=_checked_traits(arrays, header["traits"], n_clusters) if header.get("traits") else None,
             **a,
@@ -202,6 +222,13 @@ class View:
 
 _TRAITS = ["sums", "counts", "spread", "share"]
 _ARRAYS = ["sizes", "certain", "centres", "confusion", "index", "labels", "confidence", "y", "z", "map_rows", "xy"]
+
+
+def _outlier(row: Any, n_clusters: int) -> Outlier:
+    kind, cluster, other, score, second = row
+    if not (0 <= min(int(cluster), int(other)) <= max(int(cluster), int(other)) < n_clusters):
+        raise ValueError("an outlier points to a cluster that does not exist")
+    return Outlier(str(kind), int(cluster), int(other), float(score), float(second))
 
 
 def _checked_copies(arrays: Any, m: int) -> dict[str, Any]:

@@ -32,6 +32,7 @@ from c3clust.data.samples import Dataset, Table
 from c3clust.errors import RunError
 from c3clust.files import clear_partial, is_partial
 from c3clust.records.assignments import Assignments, write_labels
+from c3clust.records.outliers import write_outliers
 from c3clust.records.record import RunRecord
 from c3clust.runs.config import RunConfig
 from c3clust.runs.lock import locked
@@ -190,6 +191,8 @@ class Run:
         Assignments(dataset.names, estimator.labels_, estimator.confidence_).write(self.folder / "assignments.csv")
         if len(estimator.duplicates_.copies):
             estimator.duplicates_.write(self.folder, dataset.names)
+        if estimator.outliers_:
+            write_outliers(self.folder / "outliers.csv", dataset.names, estimator.outliers_)
         if dataset.y is not None:
             known = dataset.y.tolist() if dataset.classes is None else [dataset.classes[k] for k in dataset.y]
             write_labels(self.folder / "labels.csv", dataset.names, known)
@@ -210,6 +213,7 @@ def write_report(folder: Path, estimator: Any, dataset: Dataset, record: RunReco
         seed=record.seed,
         columns=[(column.name, column.levels) for column in dataset.columns] if isinstance(dataset, Table) else None,
         duplicates=estimator.duplicates_,
+        outliers=estimator.outliers_,
     )
     view.write(folder)
     return report.write(folder, record, view)

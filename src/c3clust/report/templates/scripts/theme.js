@@ -46,6 +46,7 @@ main.replaceChildren();
 summary();
 gallery();
 copies();
+outliers();
 map();
 training();
 truth();
