@@ -7,11 +7,16 @@ import os
 
 from c3clust.errors import InputError
 
-__all__ = ["DEFAULTS", "limit"]
+__all__ = ["DEFAULTS", "bomb", "limit", "unpacked_limit"]
 
 DEFAULTS = {
     "C3CLUST_MAX_JSON": 32 * 2**20,  # bytes of one JSON file
     "C3CLUST_MAX_CLUSTERS": 2**16,  # clusters of a run
+    "C3CLUST_MAX_RATIO": 100,  # times its size that a data file may unpack to, beside
+    "C3CLUST_MAX_SMALL": 2**28,  # bytes that any data file may unpack to
+    "C3CLUST_MAX_IMAGE": 2**28,  # bytes of one encoded image
+    "C3CLUST_MAX_PIXELS": 89_478_485,  # of one image: Pillow's own limit, 256 MiB of RGB
+    "C3CLUST_MAX_TAR_HEADER": 2**20,  # bytes of the header of one file in a tar
 }
 
 
@@ -27,3 +32,17 @@ def limit(name: str) -> int:
             f"The environment variable {name}={given!r} is not a whole number: leave it out, or change it."
         )
     return int(given) if given else DEFAULTS[name]
+
+
+def unpacked_limit(size: int) -> int:
+    """The bytes that a data file of this size may unpack to, in memory or on disk."""
+    return limit("C3CLUST_MAX_RATIO") * size + limit("C3CLUST_MAX_SMALL")
+
+
+def bomb(path: object, size: int) -> str:
+    """The message about a file of this size that unpacks to more."""
+    return (
+        f"{path} has {size:,} bytes and unpacks to more than {unpacked_limit(size):,}, like a decompression bomb. If "
+        "you trust it, set C3CLUST_MAX_RATIO, how many times its size it may have, to more than "
+        f"{limit('C3CLUST_MAX_RATIO')}."
+    )

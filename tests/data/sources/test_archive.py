@@ -9,7 +9,6 @@ import pytest
 
 from c3clust import data
 from c3clust.data.io.spans import Span, Unreadable, read_span
-from c3clust.data.sources import archive as module
 from c3clust.errors import DataError
 
 
@@ -108,7 +107,7 @@ def test_an_encrypted_file_in_a_zip_is_refused(tmp_path, picture, encode):
 
 @pytest.mark.parametrize("name", ["bomb.zip", "bomb.tar.gz"])
 def test_a_bomb_is_refused_as_a_whole(tmp_path, monkeypatch, name):
-    monkeypatch.setattr(module, "ALWAYS", 0)
+    monkeypatch.setenv("C3CLUST_MAX_SMALL", "0")
     zeros = bytes(20_000_000)
     if name.endswith(".zip"):
         with zipfile.ZipFile(tmp_path / name, "w", zipfile.ZIP_DEFLATED) as archive:

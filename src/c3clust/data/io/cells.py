@@ -6,7 +6,8 @@ UTF-8; its separator is the most frequent one of comma, semicolon, tab and bar i
 
 import csv
 import math
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
@@ -16,12 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from c3clust.errors import DataError, MissingExtraError, first_line
+from c3clust.errors import C3ClustError, DataError, MissingExtraError, first_line
+from c3clust.limits import bomb, unpacked_limit
 
 LABELS = ("label", "labels", "class", "target", "y", "fine_label")  # names of a column of true labels
 
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "?"})
 SEPARATORS = ",;\t|"
+BATCH = 4096  # rows of a Parquet file that are read at a time
+CELL = 32  # bytes of a small value in memory
 Cells = dict[str, list[Any]]
 
 
@@ -63,7 +67,7 @@ def numbers(column: list[Any]) -> np.ndarray | None:
     for i, cell in enumerate(column):
         if is_missing(cell):
             continue
-        if not isinstance(cell, str | int | float | np.number) or isinstance(cell, bool):
+        if not isinstance(cell, str | int | float | np.number) or isinstance(cell, bool | np.timedelta64):
             return None
         try:
             x[i] = float(cell)
@@ -78,7 +82,7 @@ def words(column: list[Any]) -> list[str | None] | None:
     for cell in column:
         if is_missing(cell):
             out.append(None)
-        elif isinstance(cell, str | bool | int | float | np.number | np.bool_):
+        elif isinstance(cell, str | bool | int | float | np.number | np.bool_) and not isinstance(cell, np.timedelta64):
             whole = isinstance(cell, float | np.floating) and math.isfinite(cell) and float(cell).is_integer()
             out.append(str(int(cell)) if whole else str(cell).strip())
         else:
@@ -86,7 +90,7 @@ def words(column: list[Any]) -> list[str | None] | None:
     return out
 
 
-def _read_csv(path: Path, rows: int | None) -> tuple[list[str], list[list[str]]]:
+def _read_csv(path: Path, rows: int | None) -> tuple[Sequence[str], list[list[str]]]:
     """Header and rows, without empty lines."""
     with csv_errors(path), path.open(newline="", encoding="utf-8-sig") as file:
         first = file.readline()
@@ -94,10 +98,15 @@ def _read_csv(path: Path, rows: int | None) -> tuple[list[str], list[list[str]]]
         lines = (line for line in csv.reader(file, delimiter=max(SEPARATORS, key=first.count)) if line)
         header = [name.strip() or f"column {i}" for i, name in enumerate(next(lines, []), 1)]
         found = list(islice(lines, rows))
-    twice = next((name for name in header if header.count(name) > 1), None)
-    if twice is not None:
+    return unique_columns(header, path), found
+
+
+def unique_columns(names: Sequence[str], path: Path) -> Sequence[str]:
+    """The names of columns; DataError if one is there twice."""
+    if len(set(names)) < len(names):
+        twice = next(name for name, count in Counter(names).items() if count > 1)
         raise DataError(f"{path} has more than one column {twice!r}. Give each its own name.")
-    return header, found
+    return names
 
 
 @contextmanager
@@ -110,20 +119,62 @@ def csv_errors(path: Path) -> Iterator[None]:
 
 def _read_parquet(path: Path, rows: int | None) -> Cells:
     with open_parquet(path) as file:
-        if rows is None:
-            return file.read().to_pydict()
-        first = next(file.iter_batches(batch_size=rows), None)
-        return {name: [] for name in file.schema_arrow.names} if first is None else first.to_pydict()
+        names = unique_columns(file.schema_arrow.names, path)
+        found: Cells = {name: [] for name in names}
+        for batch in parquet_batches(file, path, rows=rows or BATCH):
+            for name in names:
+                found[name] += _cells(batch.column(name))
+            if rows is not None and len(found[names[0]]) >= rows:
+                break
+        return {name: column[:rows] for name, column in found.items()}
+
+
+def parquet_batches(file: Any, path: Path, columns: Sequence[str] | None = None, rows: int = BATCH) -> Iterator[Any]:
+    """The record batches of a Parquet file, as long as they unpack to a plausible number of bytes.
+
+    A value that is repeated takes next to nothing in the file, and its full size in memory: batches have fewer rows
+    where a value may be large, which is no longer than its column chunk.
+    """
+    metadata = file.metadata
+    chunks = (
+        metadata.row_group(i).column(j) for i in range(metadata.num_row_groups) for j in range(metadata.num_columns)
+    )
+    longest = max((chunk.total_uncompressed_size for chunk in chunks), default=0)
+    most = unpacked_limit(path.stat().st_size)
+    rows = int(min(max(most // (4 * max(longest, 1)), 1), rows))
+    yield from within_budget(file.iter_batches(batch_size=rows, columns=columns), path, path.stat().st_size)
+
+
+def within_budget(batches: Iterable[Any], path: Path, size: int) -> Iterator[Any]:
+    """Record batches of files of this size together; DataError when they unpack to too much."""
+    left = unpacked_limit(size)
+    for batch in batches:
+        left -= batch.nbytes + CELL * batch.num_rows * batch.num_columns
+        if left < 0:
+            raise DataError(bomb(path, size))
+        yield batch
+
+
+def _cells(column: Any) -> list[Any]:
+    """The values of an Arrow column; those of time in the types of numpy, which hold all of them."""
+    import pyarrow
+
+    types = pyarrow.types
+    if types.is_timestamp(column.type) or types.is_date(column.type) or types.is_duration(column.type):
+        return list(column.to_numpy(zero_copy_only=False))
+    return column.to_pylist()
 
 
 @contextmanager
 def open_parquet(path: Path) -> Iterator[Any]:
     """A pyarrow ParquetFile; the errors of reading it become a DataError."""
-    pyarrow, parquet = require_pyarrow("pyarrow", path), require_pyarrow("pyarrow.parquet", path)
+    parquet = require_pyarrow("pyarrow.parquet", path)
     try:
         with parquet.ParquetFile(path) as file:
             yield file
-    except (OSError, pyarrow.ArrowException) as error:
+    except C3ClustError:
+        raise
+    except Exception as error:  # of Arrow, or of Python's types, as a date of the year 10,000
         raise DataError(f"{path} cannot be read as Parquet ({first_line(error)}). Write it again.") from error
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from c3clust.data.io.spans import Unreadable
+from c3clust.limits import limit
 
 if TYPE_CHECKING:
     from PIL.Image import Image, Transpose
@@ -24,7 +25,6 @@ EXTENSIONS = (
     ".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".bmp", ".tif", ".tiff", ".gif", ".ppm", ".pgm", ".pbm",
 )  # fmt: skip
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "TIFF", "GIF", "PPM")  # none that runs an external program
-MAX_PIXELS = 89_478_485  # Pillow's own limit, 256 MiB of RGB: a larger picture is rejected as a decompression bomb
 ORIENTATION = 0x0112
 TURNS = {2: "FLIP_LEFT_RIGHT", 3: "ROTATE_180", 4: "FLIP_TOP_BOTTOM", 5: "TRANSPOSE"}  # of Pillow, by orientation
 TURNS |= {6: "ROTATE_270", 7: "TRANSVERSE", 8: "ROTATE_90"}
@@ -89,10 +89,12 @@ def _open(data: bytes) -> "Image":
 
     if not data:
         raise Unreadable("an empty file")
+    most = limit("C3CLUST_MAX_PIXELS")
+    Image.MAX_IMAGE_PIXELS = max(Image.MAX_IMAGE_PIXELS or 0, most)
     image = Image.open(io.BytesIO(data), formats=FORMATS)
     width, height = image.size
-    if width * height > MAX_PIXELS:
-        raise Unreadable(f"{width:,} × {height:,} pixels, more than the {MAX_PIXELS:,} that one image may have")
+    if width * height > most:
+        raise Unreadable(f"{width:,} × {height:,} pixels, more than the {most:,} that one image may have")
     return image
 
 

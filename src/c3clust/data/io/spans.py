@@ -18,8 +18,7 @@ from typing import BinaryIO
 
 from c3clust.data.io.scratch import Scratch
 from c3clust.errors import DataError
-
-MAX_FILE = 256 * 2**20  # bytes of one encoded image; a larger file is rejected
+from c3clust.limits import limit
 
 
 class Unreadable(Exception):
@@ -42,18 +41,24 @@ class Span:
 
 
 def read_span(span: Span) -> bytes:
-    """The encoded bytes of one image, at most MAX_FILE."""
+    """The encoded bytes of one image."""
     if span.refused:
         raise Unreadable(span.refused)
-    if span.size > MAX_FILE:
-        raise Unreadable(f"{span.size:,} bytes, more than the {MAX_FILE:,} that one image may have")
+    if refused := too_large(span.size):
+        raise Unreadable(refused)
     try:
         with open_regular(span.path) as file:
             file.seek(span.offset)
-            raw = file.read(min(span.size if span.stored < 0 else span.stored, MAX_FILE))
+            raw = file.read(min(span.size if span.stored < 0 else span.stored, limit("C3CLUST_MAX_IMAGE")))
     except OSError as error:
         raise Unreadable(error.strerror or str(error)) from error
     return _inflate(raw, span.size) if span.deflated else raw
+
+
+def too_large(size: int) -> str:
+    """The reason why an encoded image of this size is not read; "" if it is."""
+    most = limit("C3CLUST_MAX_IMAGE")
+    return "" if 0 <= size <= most else f"{size:,} bytes, more than the {most:,} that one image may have"
 
 
 def open_regular(path: str | Path) -> BinaryIO:

@@ -2,31 +2,34 @@
 
 Nothing is extracted by its path. Images in a .tar or .zip are read in place; those of a compressed .tar, which has no
 random access, are copied to one temporary file. Links, encrypted files and paths outside the archive are rejected one
-by one and listed in `Samples.skipped`. An archive that unpacks to more than 200 times its size plus 1 GiB is rejected.
+by one and listed in `Samples.skipped`. An archive that unpacks to too much (`limits.unpacked_limit`) is rejected, as is
+one with sparse files or with headers above `C3CLUST_MAX_TAR_HEADER`.
 """
 
 import struct
 import tarfile
 import zipfile
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 from c3clust.data.io.decode import is_image_name
 from c3clust.data.io.pictures import EncodedFiles, to_samples
-from c3clust.data.io.spans import MAX_FILE, Span, Spool
+from c3clust.data.io.spans import Span, Spool, too_large
 from c3clust.data.samples import Samples
 from c3clust.data.source import Claim, Options
 from c3clust.data.sources.folder import with_labels
-from c3clust.errors import DataError
+from c3clust.errors import C3ClustError, DataError, first_line
+from c3clust.limits import bomb, limit, unpacked_limit
 
 TAR = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
-MAX_RATIO = 200
-ALWAYS = 2**30
 LOCAL_HEADER = struct.Struct("<26xHH")
-DAMAGED = (tarfile.TarError, zipfile.BadZipFile, OSError, EOFError, zlib.error)
+HEADERS = (
+    tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE,
+)  # fmt: skip
+
+SPARSE = "it has a sparse file, whose map may have any size"
 
 Listed = Iterator[tuple[str, Span]]
 Member = TypeVar("Member")
@@ -48,8 +51,10 @@ def list_archive(path: Path, wanted: Callable[[str], bool] = is_image_name) -> E
         listed = _zip(path, wanted) if path.name.lower().endswith(".zip") else _tar(path, wanted, spool)
         found = sorted(listed, key=lambda pair: pair[0])
         spool.close()
-    except (*DAMAGED, struct.error) as error:
-        raise DataError(f"{path} is damaged or no archive ({error}). Make or fetch it again.") from error
+    except C3ClustError:
+        raise
+    except Exception as error:  # zipfile and tarfile raise almost anything on hostile bytes
+        raise DataError(f"{path} is damaged or no archive ({first_line(error)}). Make or fetch it again.") from error
     return EncodedFiles.of(found, str(path), spool=spool, origin=[path])
 
 
@@ -59,16 +64,16 @@ def first_names(path: Path, n: int = 20) -> list[str]:
         if path.name.lower().endswith(".zip"):
             with zipfile.ZipFile(path) as archive:
                 return archive.namelist()[:n]
-        with tarfile.open(path, "r:*") as tar:
-            return [member.name for member in islice(tar, n)]
-    except (*DAMAGED, ValueError):
+        with tarfile.open(path, "r:*", tarinfo=CheckedTarInfo) as tar:
+            return [member.name for member in islice(tar_members(tar), n)]
+    except Exception:
         return []
 
 
 def _tar(path: Path, wanted: Callable[[str], bool], spool: Spool) -> Listed:
     plain = path.name.lower().endswith(".tar") and _is_plain(path)
-    with tarfile.open(path, "r:" if plain else "r|*") as archive:
-        for member in _within_budget(path, archive, lambda member: member.size if member.isreg() else 0):
+    with tarfile.open(path, "r:" if plain else "r|*", tarinfo=CheckedTarInfo) as archive:
+        for member in _within_budget(path, tar_members(archive), lambda member: member.size if member.isreg() else 0):
             name = member.name.removeprefix("./")
             if member.isdir() or not wanted(name):
                 continue
@@ -78,6 +83,35 @@ def _tar(path: Path, wanted: Callable[[str], bool], spool: Spool) -> Listed:
                 yield name, Span(str(path.absolute()), member.size, member.offset_data, refused=refused)
             elif stream := archive.extractfile(member):
                 yield name, spool.add(stream.read())
+
+
+class CheckedTarInfo(tarfile.TarInfo):
+    """The header of a member, refused if its size is negative, or that of a header of headers large.
+
+    tarfile would go back in the file, for ever, or read the whole header into memory.
+    """
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "CheckedTarInfo":
+        member = super().frombuf(buf, encoding, errors)
+        most = limit("C3CLUST_MAX_TAR_HEADER") if member.type in HEADERS else None
+        if member.size < 0 or (most is not None and member.size > most):
+            raise tarfile.ReadError(f"a header that claims {member.size:,} bytes")
+        if member.type == tarfile.GNUTYPE_SPARSE:
+            raise tarfile.ReadError(SPARSE)
+        return member
+
+    def _proc_gnusparse_10(self, *_: Any) -> None:
+        raise tarfile.ReadError(SPARSE)
+
+
+def tar_members(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
+    """The members in order. tarfile keeps them all, each with a copy of the global headers; here none is kept."""
+    while (member := archive.next()) is not None:
+        archive.members.clear()  # type: ignore[attr-defined]
+        if member.size < 0:  # from an extended header
+            raise tarfile.ReadError(f"a file that claims {member.size:,} bytes")
+        yield member
 
 
 def _zip(path: Path, wanted: Callable[[str], bool]) -> Listed:
@@ -105,7 +139,7 @@ def _data_offset(file: BinaryIO, member: zipfile.ZipInfo) -> int:
 def _refused(name: str, size: int) -> str:
     if name.startswith("/") or ".." in name.split("/") or name[1:2] == ":":
         return "its path leads out of the archive"
-    return f"{size:,} bytes, more than the {MAX_FILE:,} that one image may have" if size > MAX_FILE else ""
+    return too_large(size)
 
 
 def _refused_in_zip(member: zipfile.ZipInfo) -> str:
@@ -125,12 +159,10 @@ def _is_plain(path: Path) -> bool:
 
 def _within_budget(path: Path, members: Iterable[Member], size: Callable[[Member], int]) -> Iterator[Member]:
     """The members, as long as they unpack to a plausible number of bytes."""
-    left = MAX_RATIO * path.stat().st_size + ALWAYS
+    whole = path.stat().st_size
+    left = unpacked_limit(whole)
     for member in members:
         left -= size(member)
         if left < 0:
-            raise DataError(
-                f"{path} unpacks to more than {MAX_RATIO} times its size, like a decompression bomb. "
-                "Unpack it yourself if you trust it, and give the folder."
-            )
+            raise DataError(bomb(path, whole))
         yield member

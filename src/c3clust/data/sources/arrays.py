@@ -19,7 +19,8 @@ import numpy as np
 from c3clust.data.io.views import Views
 from c3clust.data.samples import ArrayLike, Samples
 from c3clust.data.source import Claim, Options
-from c3clust.errors import DataError, InputError, first_line
+from c3clust.errors import C3ClustError, DataError, InputError, first_line
+from c3clust.limits import bomb, unpacked_limit
 
 CHANNELS = (1, 3)
 X_KEYS = ("x", "images", "data", "x_train", "arr_0", "embeddings", "embedding", "features")
@@ -41,10 +42,11 @@ def read(path: Path, options: Options, name: str | None = None) -> Samples:
             return from_array(x, place=str(path), embeddings=options.embeddings, pixel_max=options.pixel_max)
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as loaded:
             x_key, y_key = _keys(loaded.files, path)
+            _check_size(path, loaded, x_key, y_key)
             named = options.embeddings or x_key.lower() in EMBEDDING_KEYS
             x, y = loaded[x_key], loaded[y_key] if y_key else None
             return from_array(x, y, place=str(path), embeddings=named, pixel_max=options.pixel_max)
-    except InputError:
+    except C3ClustError:
         raise
     except Exception as error:  # numpy raises almost anything on hostile bytes
         raise DataError(
@@ -206,6 +208,14 @@ def _finite(x: np.ndarray, place: str) -> np.ndarray:
             f"first at index {int(bad.argmax())}. Remove or repair these samples."
         )
     return x
+
+
+def _check_size(path: Path, loaded: Any, *keys: str | None) -> None:
+    """DataError if the arrays of an .npz file unpack to too much; numpy reads no more than the sizes declared there."""
+    size = path.stat().st_size
+    wanted = {f"{key}{end}" for key in keys if key for end in ("", ".npy")}
+    if sum(member.file_size for member in loaded.zip.infolist() if member.filename in wanted) > unpacked_limit(size):
+        raise DataError(bomb(path, size))
 
 
 def _keys(files: list[str], path: Path) -> tuple[str, str | None]:

@@ -9,18 +9,17 @@ import io
 import pickle
 import re
 import tarfile
-import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from c3clust.data.samples import Samples
 from c3clust.data.source import Claim, Options, PublicDataset, note_count
-from c3clust.data.sources.archive import first_names
-from c3clust.errors import DataError
+from c3clust.data.sources.archive import CheckedTarInfo, first_names, tar_members
+from c3clust.errors import DataError, first_line
 
 ADDRESS = "https://www.cs.toronto.edu/~kriz/cifar.html"
 SITE = "https://www.cs.toronto.edu/~kriz"
@@ -55,6 +54,9 @@ PIXELS = 3 * 32 * 32
 OFFICIAL = 60_000
 MAX_FILE = 2**29
 MAX_ARCHIVE = 2**31
+
+_Unpickler: Any = pickle._Unpickler  # the one in Python, whose steps can be checked
+UNUSED = (pickle.EMPTY_SET, pickle.ADDITEMS, pickle.FROZENSET, pickle.INST, pickle.OBJ, pickle.PERSID, pickle.BINPERSID)
 
 Part = tuple[np.ndarray, np.ndarray]  # pixels [n, 3072], labels [n]
 
@@ -130,8 +132,8 @@ def _from_archive(path: Path, version: Version) -> dict[str, bytes]:
     """The files of this version, read in place. Other files are ignored, links are not followed."""
     found, total = {}, 0
     try:
-        with tarfile.open(path, "r:*") as archive:
-            for member in archive:
+        with tarfile.open(path, "r:*", tarinfo=CheckedTarInfo) as archive:
+            for member in tar_members(archive):
                 total += member.size
                 if total > MAX_ARCHIVE:
                     size = f"{MAX_ARCHIVE:,} bytes"
@@ -139,8 +141,10 @@ def _from_archive(path: Path, version: Version) -> dict[str, bytes]:
                 file = member.name.rsplit("/", 1)[-1]
                 if member.isreg() and file in version.files and (stream := archive.extractfile(member)):
                     found[file] = stream.read()
-    except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
-        raise DataError(f"{path} is damaged or cut short ({error}). {AGAIN}") from error
+    except DataError:
+        raise
+    except Exception as error:  # tarfile raises almost anything on hostile bytes
+        raise DataError(f"{path} is damaged or cut short ({first_line(error)}). {AGAIN}") from error
     return found
 
 
@@ -158,13 +162,20 @@ def _parse_pickle(raw: bytes, version: Version, place: str) -> Part:
     try:
         batch = _Batch(io.BytesIO(raw), encoding="bytes").load()
         content = {key.encode() if isinstance(key, str) else key: value for key, value in batch.items()}
-        pixels, labels = content[b"data"].values, np.asarray(content[version.label_key])
+        pixels, labels = content[b"data"].values, _whole_numbers(content[version.label_key])
     except Exception as error:  # a hostile or damaged pickle can raise anything
-        raise DataError(f"{place} is no batch of {version.title} ({error}). {AGAIN}") from error
+        raise DataError(f"{place} is no batch of {version.title} ({first_line(error)}). {AGAIN}") from error
     if pixels.ndim != 2 or pixels.shape[1] != PIXELS or labels.dtype.kind != "i" or labels.shape != pixels.shape[:1]:
         shapes = f"pixels of shape {pixels.shape} and labels of shape {labels.shape}"
         raise DataError(f"{place} has {shapes}: [n, {PIXELS}] and [n] are needed. {AGAIN}")
     return pixels, labels
+
+
+def _whole_numbers(values: Any) -> np.ndarray:
+    """A list of int as an array; lists within lists, which may be endless, are refused."""
+    if type(values) is not list or not all(type(value) is int for value in values):
+        raise pickle.UnpicklingError("its labels are no list of whole numbers")
+    return np.array(values, dtype=np.int64)
 
 
 def _pool(parts: dict[str, Part], version: Version, place: str) -> Samples:
@@ -179,16 +190,50 @@ def _pool(parts: dict[str, Part], version: Version, place: str) -> Samples:
     return Samples(x, names, y, version.classes, place=place, notes=notes)
 
 
-class _Batch(pickle.Unpickler):
+class _Batch(_Unpickler):
     """Unpickles only the content of CIFAR files: built-in containers, numbers, strings, one uint8 array.
 
     The three names that numpy uses to pickle an array are replaced by stand-ins, so that no code of any module runs.
+    Keys are words: the hash of tuples within tuples may take for ever. State is set of stand-ins only.
     """
+
+    dispatch: ClassVar[dict[int, Any]] = {
+        code: load for code, load in _Unpickler.dispatch.items() if bytes([code]) not in UNUSED
+    }
+
+    def load_setitem(self) -> None:
+        _check_keys(self.stack[-2:-1])
+        super().load_setitem()
+
+    def load_setitems(self) -> None:
+        _check_keys(self.stack[::2])
+        super().load_setitems()
+
+    def load_dict(self) -> None:
+        _check_keys(self.stack[::2])
+        super().load_dict()
+
+    def load_build(self) -> None:
+        if not isinstance(self.stack[-2], _Array | _Dtype):
+            raise pickle.UnpicklingError("it sets the state of an unknown object")
+        super().load_build()
+
+    dispatch |= {
+        pickle.SETITEM[0]: load_setitem,
+        pickle.SETITEMS[0]: load_setitems,
+        pickle.DICT[0]: load_dict,
+        pickle.BUILD[0]: load_build,
+    }
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) in STAND_INS:
             return STAND_INS[module, name]
         raise pickle.UnpicklingError(f"it refers to {module}.{name}, which no official file does")
+
+
+def _check_keys(keys: Sequence[Any]) -> None:
+    if not all(isinstance(key, str | bytes) for key in keys):
+        raise pickle.UnpicklingError("it has a key that is no word")
 
 
 class _Dtype:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from c3clust.data.io.cells import LABELS, find_column, open_parquet
+from c3clust.data.io.cells import LABELS, find_column, open_parquet, parquet_batches, require_pyarrow
 from c3clust.data.samples import Samples
 from c3clust.data.source import Claim, Options
 from c3clust.data.sources.arrays import from_array
@@ -22,12 +22,11 @@ def claims(path: Path) -> Claim:
     """.parquet files with a column of embeddings."""
     if path.suffix.lower() != ".parquet" or not path.is_file() or find_spec("pyarrow") is None:
         return Claim.NO
-    import pyarrow
     from pyarrow import parquet
 
     try:
         schema = parquet.read_schema(path)
-    except (OSError, pyarrow.ArrowException):
+    except Exception:  # `table` says why it cannot be read
         return Claim.NO
     name = find_column(schema.names, COLUMNS)
     return Claim.LAYOUT if name and _is_list(schema.field(name).type) else Claim.NO
@@ -35,10 +34,12 @@ def claims(path: Path) -> Claim:
 
 def read(path: Path, options: Options, name: str | None = None) -> Samples:
     """All rows, in the table's order."""
+    pyarrow = require_pyarrow("pyarrow", path)
     with open_parquet(path) as file:
         names = file.schema_arrow.names
         column, label = find_column(names, COLUMNS), find_column(names, LABELS)
-        table = file.read(columns=[column, *([label] if label else [])])
+        batches = parquet_batches(file, path, [name for name in (column, label) if name])
+        table = pyarrow.Table.from_batches(list(batches))
         x = _block(table.column(column).combine_chunks(), path)
         y = table.column(label).to_pylist() if label else None
     return from_array(x, y, place=str(path), embeddings=True)

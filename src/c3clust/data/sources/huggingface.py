@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from c3clust.data.io.cells import LABELS, require_pyarrow
+from c3clust.data.io.cells import LABELS, parquet_batches, require_pyarrow, within_budget
 from c3clust.data.io.spans import open_regular
 from c3clust.data.samples import Samples
 from c3clust.data.source import Claim, Options
@@ -37,12 +37,14 @@ def read(path: Path, options: Options, name: str | None = None) -> Samples:
     try:
         if files := _parquet_files(path):
             parquet = require_pyarrow("pyarrow.parquet", path)
-            batches = (batch for file in files for batch in parquet.ParquetFile(file).iter_batches(batch_size=256))
-            return read_batches(batches, path, options)
+            rows = (batch for file in files for batch in parquet_batches(parquet.ParquetFile(file), file, rows=256))
+            return read_batches(rows, path, options)
         splits = [path]
         if (path / SPLITS).is_file():
             splits = [_inside(path, name) for name in _json(path / SPLITS)["splits"]]
-        return read_batches(_arrow_batches(splits, pyarrow), path, options, _class_names(splits[0]))
+        size = sum(file.stat().st_size for split in splits for file in split.iterdir() if file.is_file())
+        batches = within_budget(_arrow_batches(splits, pyarrow), path, size)
+        return read_batches(batches, path, options, _class_names(splits[0]))
     except DataError:
         raise
     except (OSError, KeyError, TypeError, AttributeError, ValueError, RecursionError, pyarrow.ArrowException) as error:

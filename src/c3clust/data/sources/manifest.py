@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from c3clust.data.io.cells import LABELS, csv_errors, find_column, open_parquet
+from c3clust.data.io.cells import LABELS, csv_errors, find_column, open_parquet, parquet_batches
 from c3clust.data.io.pictures import EncodedFiles, to_samples
 from c3clust.data.io.spans import Span, Spool
 from c3clust.data.samples import Samples
@@ -29,7 +29,7 @@ def read(path: Path, options: Options, name: str | None = None) -> Samples:
     if path.suffix.lower() == ".csv":
         return _read_csv(path, options)
     with open_parquet(path) as file:
-        return read_batches(file.iter_batches(batch_size=256), path, options)
+        return read_batches(parquet_batches(file, path, rows=256), path, options)
 
 
 def read_batches(batches: Iterator[Any], path: Path, options: Options, classes: Sequence[str] | None = None) -> Samples:
