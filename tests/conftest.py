@@ -14,6 +14,12 @@ ENVIRONMENT = {"OMP_NUM_THREADS": "1", "COLUMNS": "200", "NO_COLOR": "1", "PYTHO
 
 
 @pytest.fixture(scope="session", autouse=True)
+def own_key(tmp_path_factory):
+    """Runs are sealed with a key of the tests, not with that of whoever runs them (seal.py)."""
+    os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
+
+
+@pytest.fixture(scope="session", autouse=True)
 def one_thread():
     import torch
 

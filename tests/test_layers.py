@@ -10,9 +10,9 @@ import c3clust
 PACKAGE = Path(c3clust.__file__).parent
 LAYERS = [
     {"errors"},
-    {"limits", "dist"},
+    {"limits", "dist", "text"},
     {"files"},
-    {"ops", "checks", "metrics", "progress", "onepass", "model_io", "rows"},
+    {"ops", "checks", "metrics", "progress", "onepass", "model_io", "rows", "schema", "seal"},
     {"records", "data", "augment", "networks", "choose_k"},
     {"report", "encoders", "scaling"},
     {"preprocess", "training", "duplicates", "outliers"},

@@ -17,11 +17,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from c3clust.errors import InputError
 from c3clust.limits import limit
 
 __all__ = [
-    "append_to", "clear_partial", "is_partial", "make_folder", "move", "open_regular", "read_bytes", "read_json",
-    "remove", "sync", "write_atomically",
+    "append_to", "clear_partial", "expanded", "is_partial", "make_folder", "move", "open_regular", "read_bytes",
+    "read_json", "remove", "sync", "write_atomically",
 ]  # fmt: skip
 
 PARTIAL = re.compile(r"\..+\.[0-9a-f]+\.partial")  # a file that is being written
@@ -31,6 +32,14 @@ _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getat
 def open_regular(path: Path) -> IO[bytes]:
     """Open a regular file for reading; OSError for links, pipes, devices and folders."""
     return os.fdopen(_open(path, os.O_RDONLY), "rb")
+
+
+def expanded(path: str | Path) -> Path:
+    """The path with ~ replaced by the home folder; InputError if that is not known."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise InputError(f"{path}: the home folder that ~ stands for is not known. Write the whole path.") from None
 
 
 def read_bytes(path: Path, most: int | None = None) -> bytes:
@@ -46,7 +55,12 @@ def read_bytes(path: Path, most: int | None = None) -> bytes:
 
 def read_json(path: Path, most: int | None = None) -> Any:
     """The document in a regular file; OSError, ValueError or RecursionError."""
-    return json.loads(read_bytes(path, limit("C3CLUST_MAX_JSON") if most is None else most))
+    content = read_bytes(path, limit("C3CLUST_MAX_JSON") if most is None else most)
+    return json.loads(content, parse_constant=_refuse)
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not a number of JSON")
 
 
 def write_atomically(path: Path, content: bytes) -> None:

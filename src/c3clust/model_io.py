@@ -20,7 +20,7 @@ from torch import Tensor
 from c3clust.errors import RunError
 from c3clust.files import read_bytes, read_json, write_atomically
 
-__all__ = ["read", "with_prefix", "without_prefix", "write"]
+__all__ = ["not_finite", "read", "with_prefix", "without_prefix", "write"]
 
 FORMAT = 2
 
@@ -52,6 +52,11 @@ def read(path: Path, what: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
         return meta, tensors_from_bytes(weights)
     except SafetensorError as error:
         raise RunError(f"{weights_path} is not a safetensors file: {error}.") from None
+
+
+def not_finite(tensors: Mapping[str, Tensor]) -> str | None:
+    """The name of the first tensor that holds NaN or infinity, if there is one."""
+    return next((name for name, t in tensors.items() if t.is_floating_point() and not t.isfinite().all()), None)
 
 
 def with_prefix(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

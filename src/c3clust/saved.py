@@ -6,33 +6,64 @@ it again.
 """
 
 import inspect
+import math
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import torch
+from pydantic import ConfigDict, Field
 from torch import Tensor
+from typing_extensions import TypedDict
 
 from c3clust import augment, checks, encoders, model_io
-from c3clust.errors import InputError, RunError
+from c3clust.errors import MissingExtraError, RunError, first_line
 from c3clust.outliers import PREFIX, OutlierRule
 from c3clust.preprocess import Preprocessor
 from c3clust.records.edits import Edits
 from c3clust.runs.config import is_object
+from c3clust.schema import Layout, Whole, build
 from c3clust.training.context import find_device, placed
 
 __all__ = ["read_model", "restore"]
+
+LARGEST = 2**26  # values of one picture: 3 channels of 4096 x 4096 pixels
+Side = Annotated[int, Field(gt=0, lt=2**20)]
+
+
+class EncoderEntry(TypedDict):
+    """The entry `encoder`: what `encoders.to_config` returns."""
+
+    __pydantic_config__ = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)  # type: ignore[misc]
+    spec: str
+    settings: dict[str, Any]
+    key: str
+    about: dict[str, str | Whole | None]
+
+
+@dataclass(frozen=True)
+class Model:
+    """model.json, without the hash and the number of the format."""
+
+    method: str
+    params: dict[str, Any]
+    input_shape: Annotated[list[Side], Field(min_length=1, max_length=3)]
+    policy: dict[str, Any]
+    encoder: Annotated[dict[str, Any], Layout(EncoderEntry)] | None = None
 
 
 def read_model(folder: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """The checked contents of model.json and the tensors of model.safetensors."""
     folder = Path(folder)
     meta, tensors = model_io.read(folder / "model", "saved model")
-    for name, kind in {"method": str, "params": dict, "input_shape": list, "policy": dict}.items():
-        if not isinstance(meta.get(name), kind):
-            raise RunError(f"{folder / 'model.json'}: the field {name!r} is missing or not a {kind.__name__}.")
-    shape = meta["input_shape"]
-    if not all(isinstance(v, int) and 0 < v < 2**20 for v in shape) or len(shape) not in (1, 3):
-        raise RunError(f"{folder / 'model.json'}: input_shape must be (features) or (channels, height, width).")
+    shape = build(Model, meta, str(folder / "model.json")).input_shape
+    if len(shape) == 2 or (len(shape) == 3 and math.prod(shape) > LARGEST):
+        raise RunError(
+            f"{folder / 'model.json'}: input_shape must be (features) or (channels, height, width) "
+            f"with at most {LARGEST:,} values."
+        )
+    if broken := model_io.not_finite(tensors):
+        raise RunError(f"{folder / 'model.safetensors'} holds NaN or infinity in {broken}: fit again.")
     return meta, tensors
 
 
@@ -53,8 +84,8 @@ def restore(
         if name not in inspect.signature(cls).parameters:
             raise RunError(f"{folder}: {cls.__name__} has no parameter {name!r}; the model is of another version.")
     older = {name: value for name, value in cls.older_models.items() if name not in meta["params"]}  # type: ignore[attr-defined]
-    estimator = cls(**(older | params | given))
     try:
+        estimator = cls(**(older | params | given))
         checks.whole("n_clusters", estimator.n_clusters, why="it is the number of clusters.")
         estimator._check_params()
         known = "policy" in meta["policy"]
@@ -68,8 +99,10 @@ def restore(
         estimator.outlier_rule_ = OutlierRule.of(tensors)
         weights = {name: t for name, t in tensors.items() if not name.startswith(("scale.", PREFIX))}
         network.load_state_dict(weights, strict=True, assign=True)
-    except (RuntimeError, InputError, TypeError, ValueError) as error:
-        raise RunError(f"{folder} is damaged or of another kind: {str(error).splitlines()[0]}") from None
+    except MissingExtraError:
+        raise
+    except Exception as error:  # the values of parameters come from a file, and are used before they are all checked
+        raise RunError(f"{folder} is damaged or of another kind: {first_line(error)}.") from error
     device = find_device(estimator._training_options().device)
     estimator.network_ = placed(network, shape, device).eval()
     estimator._edits_ = Edits.read(Path(folder), estimator.n_clusters)

@@ -31,9 +31,9 @@ def test_rows_add_up_and_a_run_that_diverges_or_fails_is_in_the_table(c3clust, p
     assert text == c3clust("bench", "-o", out, "--no-run").stdout.split("Tables:")[0].rstrip() + "\n"
     assert "2 (2 failed)" in text
     assert "| CC | –" in text
-    assert [job["name"] for job in json.loads((out / "jobs.json").read_text())] == ["kmeans"] * 2 + ["cc"] * 2 + [
-        "nmf"
-    ] * 2
+    assert [job["name"] for job in json.loads((out / "jobs.json").read_text())["jobs"]] == ["kmeans"] * 2 + [
+        "cc"
+    ] * 2 + ["nmf"] * 2
 
 
 def test_mistakes_are_one_sentence(c3clust, place, tmp_path):

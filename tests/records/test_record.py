@@ -21,9 +21,9 @@ def test_round_trip(record, tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"seed": "one"}, "field 'seed' is a str"),
-        ({"seed": True}, "field 'seed' is a bool"),
-        ({"stages": {}}, "field 'stages' is a dict"),
+        ({"seed": "one"}, "field 'seed' cannot be used: it should be a valid integer"),
+        ({"seed": True}, "field 'seed' cannot be used: it should be a valid integer"),
+        ({"stages": {}}, "field 'stages' cannot be used: it should be a valid list"),
         ({"extra": 1}, "unknown field 'extra'"),
         ({"format": 99}, "not a run record of format 1"),
     ],

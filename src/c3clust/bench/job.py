@@ -29,6 +29,7 @@ from c3clust.files import read_bytes, read_json, write_atomically
 from c3clust.records.assignments import Assignments
 from c3clust.records.record import RunRecord
 from c3clust.runs.lock import locked
+from c3clust.seal import is_own, seal
 
 NOT_IN_KEY = ("random_state", "verbose", "device", "compile", "start")  # decide nothing, or have a field of their own
 DONE = ("ok", "diverged", "collapsed")  # would end the same way again; failed jobs are run again
@@ -183,10 +184,26 @@ def remember(out: str | Path, jobs: Sequence[Job]) -> list[Job]:
     path = Path(out) / "jobs.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     with locked(path.parent):
-        try:
-            before = [Job.from_plain(raw) for raw in read_json(path)] if path.exists() else []
-        except (OSError, ValueError, TypeError) as error:
-            raise RunError(f"{path} cannot be read: {error}. Remove it; finished runs are found again.") from None
+        before = _remembered(path)
         known = {(job.data, job.params.get("encoder"), job.name, job.seed): job for job in [*before, *jobs]}
-        write_json(path, [job.plain() for job in known.values()])
+        plain = [job.plain() for job in known.values()]
+        write_json(path, {"jobs": plain, "seal": seal("jobs.json", plain)})
     return list(known.values())
+
+
+def _remembered(path: Path) -> list[Job]:
+    """The jobs of jobs.json, which name data, encoders and starts: only those of this user are run."""
+    if not path.exists():
+        return []
+    try:
+        raw = read_json(path)
+        own = isinstance(raw, dict) and is_own("jobs.json", raw["jobs"], raw["seal"])
+        jobs = [Job.from_plain(each) for each in raw["jobs"]] if own else []
+    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+        raise RunError(f"{path} cannot be read: {error}. Remove it; finished runs are found again.") from None
+    if not own:
+        raise RunError(
+            f"{path} was not written by you on this computer, so its jobs are not run. Remove it and name the data "
+            "again; finished runs are found again."
+        )
+    return jobs

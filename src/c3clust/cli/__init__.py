@@ -3,6 +3,8 @@
 A mistake of the user is one sentence on standard error and exit code 2; results go to standard output.
 """
 
+import logging
+import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import Annotated
@@ -12,7 +14,7 @@ import typer
 from c3clust import __version__
 from c3clust.cli import bench, edit, fit, listing, predict, report
 from c3clust.cli import options as opt
-from c3clust.errors import C3ClustError
+from c3clust.errors import C3ClustError, first_line
 
 __all__ = ["main"]
 
@@ -71,10 +73,31 @@ def _joined(words: Sequence[str]) -> list[str]:
 
 
 def main() -> None:
-    """The entry point: errors of c3clust become one sentence and exit code 2."""
+    """The entry point: every error becomes one sentence and exit code 2. C3CLUST_DEBUG=1 shows where it was raised."""
+    log = logging.getLogger("c3clust")
+    if not log.handlers:
+        log.addHandler(opt.Messages())
     try:
         with opt.terminable():
             app(_joined(sys.argv[1:]))
-    except (C3ClustError, OSError) as error:
-        print(f"c3clust: {' '.join(str(error).split())}", file=sys.stderr)
+    except Exception as error:
+        if os.environ.get("C3CLUST_DEBUG"):
+            raise
+        opt.fail(_sentence(error))
         sys.exit(2)
+
+
+def _sentence(error: Exception) -> str:
+    """What is printed for an error: its message if it is meant for users, else also what to do about it."""
+    if isinstance(error, C3ClustError):
+        return str(error)
+    if isinstance(error, BrokenPipeError):
+        return "Nobody reads the output any more."
+    if isinstance(error, OSError):
+        return f"{error.filename}: {error.strerror}." if error.filename and error.strerror else f"{error}."
+    if isinstance(error, MemoryError):
+        return "There is not enough memory: give fewer or smaller samples, or set --memory."
+    return (
+        f"This did not work ({type(error).__name__}: {first_line(error)}): a file is damaged, or c3clust has a fault. "
+        "Set C3CLUST_DEBUG=1 to see where."
+    )

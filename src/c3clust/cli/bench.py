@@ -1,7 +1,6 @@
 """bench, paper: many runs, their tables and figures."""
 
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -114,7 +113,7 @@ def paper(
         if not quiet and files:
             opt.out(f"{name}: {', '.join(map(str, files))}", soft_wrap=True)
     for other in errors[1:]:
-        print(f"c3clust: {other}", file=sys.stderr)
+        opt.fail(str(other))
     if errors:
         raise errors[0]
 

@@ -103,6 +103,13 @@ def fit(
 
 def resume(
     run: Annotated[Path, typer.Argument(help="The folder of an unfinished run.", show_default=False)],
+    source: Annotated[
+        str | None, typer.Option("--source", help="Its data; needed if somebody else began the run.")
+    ] = None,
+    encoder: Annotated[
+        str | None, typer.Option("--encoder", help="Its encoder; needed if somebody else began the run.")
+    ] = None,
+    cache: opt.Cache = None,
     quiet: opt.Quiet = False,
     as_json: opt.AsJson = False,
 ) -> None:
@@ -115,7 +122,8 @@ def resume(
     dist.join()
     verbose = _is_verbose(quiet, as_json)
     with opt.interruptible(_advice(run)):
-        _, record = methods.resume(run, verbose)
+        where = None if cache is None else str(cache.resolve())
+        _, record = methods.resume(run, verbose, source=source, encoder=encoder, cache=where)
     _print_result(run, record, verbose, as_json)
 
 

@@ -1,5 +1,6 @@
 """Options that several commands share, and how results are printed. Commands import this module as `opt`."""
 
+import logging
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -10,6 +11,8 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.table import Table
+
+from c3clust.text import encoded, printable
 
 NOUNS = {"image": "images", "vector": "samples", "text": "texts", "table": "rows"}
 MAX_SKIPPED = 20  # unreadable files that are listed on the screen
@@ -58,18 +61,40 @@ def reading_options(
 
 def out(text: str, **style: Any) -> None:
     """Print a result, without markup."""
-    _out_console.print(text, **{"markup": False, "highlight": False, **style})
+    _out_console.print(printable(text), **{"markup": False, "highlight": False, **style})
 
 
 def err(text: str, **style: Any) -> None:
     """Print a message on standard error, without markup."""
-    _err_console.print(text, **{"markup": False, "highlight": False, **style})
+    _err_console.print(printable(text), **{"markup": False, "highlight": False, **style})
+
+
+def fail(sentence: str) -> None:
+    """Print an error on standard error, in one line."""
+    print(printable(f"c3clust: {' '.join(sentence.split())}"), file=sys.stderr)
+
+
+def write_out(content: str) -> None:
+    """Write the content of a file to standard output: as it is, or what a terminal may be shown."""
+    if sys.stdout.isatty():
+        sys.stdout.write(printable(content.replace("\r\n", "\n")))
+    else:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(encoded(content))
+        sys.stdout.buffer.flush()
+
+
+class Messages(logging.Handler):
+    """Log messages on standard error, one line each."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        print(printable(record.getMessage()), file=sys.stderr)
 
 
 def print_scores(rows: Sequence[tuple[str, dict[str, float]]]) -> None:
     table = Table("", "ACC", "NMI", "ARI")
     for name, scores in rows:
-        table.add_row(name, *(f"{scores[key]:.3f}" for key in ("acc", "nmi", "ari")))
+        table.add_row(printable(name), *(f"{scores[key]:.3f}" for key in ("acc", "nmi", "ari")))
     _out_console.print(table)
 
 
@@ -96,7 +121,7 @@ def terminable() -> Iterator[None]:
     try:
         yield
     except Terminated as error:
-        print("c3clust: stopped by SIGTERM.", file=sys.stderr)
+        fail("stopped by SIGTERM.")
         raise SystemExit(error.code) from None
     finally:
         signal.signal(signal.SIGTERM, before)
@@ -108,5 +133,5 @@ def interruptible(advice: str) -> Iterator[None]:
     try:
         yield
     except (KeyboardInterrupt, Terminated) as error:
-        print(f"c3clust: stopped. {advice}", file=sys.stderr)
+        fail(f"stopped. {advice}")
         raise typer.Exit(143 if isinstance(error, Terminated) else 130) from None

@@ -2,7 +2,6 @@
 
 import json
 import os
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -44,7 +43,7 @@ def predict(
     samples = data.load(source, **options)
     assignments = Assignments(samples.names, *estimator._predict(samples))
     if out is None:
-        sys.stdout.write(assignments.csv())
+        opt.write_out(assignments.csv())
     else:
         assignments.write(out)
     opt.print_skipped(samples.skipped)

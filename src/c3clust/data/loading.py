@@ -20,6 +20,7 @@ from c3clust.data.sources.arrays import from_array
 from c3clust.data.sources.table import from_frame, is_frame
 from c3clust.data.sources.texts import are_texts, from_texts
 from c3clust.errors import DataError, InputError, suggest
+from c3clust.files import expanded
 
 SUBSET = re.compile(r"(?P<name>.+)-(?P<thousands>[1-9][0-9]*)k")
 
@@ -162,7 +163,7 @@ def _load_name(name: str, options: Options, root: Path | None) -> Dataset | None
 
 
 def _load_path(path: Path, options: Options) -> Dataset:
-    path = path.expanduser()
+    path = expanded(path)
     if not path.exists():
         raise DataError(f"{path} is neither a path that exists nor a known data set. {suggest(str(path), names())}")
     claims = [(source.claims(path), source) for source in _sources()]

@@ -1,6 +1,7 @@
 """Search paths of the public datasets."""
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 
 from c3clust.data.source import Claim, PublicDataset
 from c3clust.errors import DataError
+from c3clust.files import expanded
 
 HOME = Path("~/.cache/c3clust")
 
@@ -33,12 +35,15 @@ def searched(root: Path | None = None) -> list[Path]:
     """The folders that are searched, in order: root, $C3CLUST_DATA, ./data, ~/.cache/c3clust."""
     given = os.environ.get("C3CLUST_DATA")
     folders = [root, Path(given) if given else None, Path("data"), HOME]
-    return [folder.expanduser() for folder in folders if folder is not None]
+    found = [folder for folder in folders if folder is not None]
+    with suppress(RuntimeError):  # there is no home folder
+        return [folder.expanduser() for folder in found]
+    return [folder for folder in found if "~" not in str(folder)]
 
 
 def find(public: PublicDataset, source: Any, root: Path | None = None) -> Path | None:
     """The first path that holds the dataset. With an explicit root, nothing else is searched."""
-    folders = [root.expanduser()] if root else searched()
+    folders = [expanded(root)] if root else searched()
     inside = (path for folder in folders for pattern in public.patterns for path in sorted(folder.glob(pattern)))
     candidates = chain(folders, inside) if root else chain(inside, map(Path, public.system))
     return next((path for path in candidates if source.claims(path) is not Claim.NO), None)

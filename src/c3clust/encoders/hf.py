@@ -7,7 +7,6 @@ preprocessor_config.json; pictures are resized without cropping, where transform
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -16,6 +15,7 @@ from torch import Tensor, nn
 from c3clust.encoders.base import about
 from c3clust.encoders.image import ImageEncoder
 from c3clust.errors import MissingExtraError, RunError, first_line
+from c3clust.files import expanded
 
 EXAMPLES = ("hf:NAME_OR_FOLDER",)
 PREFIX = "hf:"
@@ -53,8 +53,8 @@ def load(spec: str) -> ImageEncoder:
     from transformers import AutoModel
 
     name = spec.removeprefix(PREFIX)
-    local = Path(name).expanduser().is_dir()
-    place, options = (str(Path(name).expanduser()) if local else name), {"local_files_only": local}
+    local = expanded(name).is_dir()
+    place, options = (str(expanded(name)) if local else name), {"local_files_only": local}
     try:
         with quiet_transformers():
             model, absent = pretrained(AutoModel, place, trust_remote_code=False, **options)

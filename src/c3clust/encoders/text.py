@@ -27,6 +27,7 @@ from c3clust.data.samples import Dataset, Texts
 from c3clust.encoders.base import Encoder, about
 from c3clust.encoders.hf import pretrained, quiet_transformers
 from c3clust.errors import DataError, InputError, MissingExtraError, first_line
+from c3clust.files import expanded
 
 MINILM = "minilm"
 BUILT_IN = (MINILM,)
@@ -61,7 +62,7 @@ def missing() -> str | None:
 def load(spec: str) -> "TextEncoder":
     """The encoder of the package, of a folder or of huggingface.co."""
     kind, _, name = spec.partition(":")
-    folder = _package() if kind == MINILM else Path(name).expanduser().absolute()
+    folder = _package() if kind == MINILM else expanded(name).absolute()
     if folder is None or find_spec("sentence_transformers") is None:
         raise MissingExtraError(f"encoder={spec!r} is not installed. {INSTALL}")
     if kind == MINILM:

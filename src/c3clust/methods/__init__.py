@@ -7,7 +7,7 @@ from pkgutil import iter_modules
 from typing import Any
 
 from c3clust import data
-from c3clust.encoders import register
+from c3clust.encoders import is_built_in, register
 from c3clust.encoders.run import Runs
 from c3clust.errors import InputError, RunError, suggest
 from c3clust.records.assignments import Assignments
@@ -15,6 +15,7 @@ from c3clust.records.duplicates import Duplicates
 from c3clust.records.record import RunRecord
 from c3clust.runs import Run, RunConfig, write_report
 from c3clust.runs.lock import locked
+from c3clust.runs.trust import trusted
 from c3clust.saved import read_model, restore
 from c3clust.training.checkpoint import Checkpoints
 
@@ -63,18 +64,24 @@ def load_model(folder: str | Path, **given: Any) -> Any:
     return restore(load(meta["method"]), folder, given, meta, state)
 
 
-def resume(folder: str | Path, verbose: bool = False) -> tuple[Any, RunRecord]:
-    """Continue an unfinished run from its last checkpoint; the fitted estimator and the record."""
+def resume(folder: str | Path, verbose: bool = False, **given: Any) -> tuple[Any, RunRecord]:
+    """Continue an unfinished run from its last checkpoint; the fitted estimator and the record.
+
+    `given`: `source`, `cache` and `encoder`, which must be named again if the run was begun by somebody else.
+    """
     folder = Path(folder)
-    config = RunConfig.read(folder)
+    config = trusted(folder, RunConfig.read(folder), **given)
     if (folder / "report.html").exists():
         raise RunError(f"{folder} holds a finished run: there is nothing to resume.")
     if config.source is None:
         raise RunError(f"{folder} was begun from Python: call fit again with the same data and run_dir.")
     dataset = data.load(config.source, **config.options)
     if (folder / "record.json").exists():
-        return _write_missing_report(folder, dataset)
-    more = {"verbose": verbose} if "verbose" in parameters(config.method) else {}
+        return _write_missing_report(folder, dataset, config.params.get("encoder"))
+    known = parameters(config.method)
+    if unknown := next((name for name in config.params if name not in known), None):
+        raise RunError(f"{folder}: {config.method} has no parameter {unknown!r}; the run is of another version.")
+    more = {"verbose": verbose} if "verbose" in known else {}
     run = Run.of(folder, config)
     estimator = load(config.method)(**{**config.params, **more, "random_state": config.seed})
     estimator.fit(dataset, run_dir=run)
@@ -82,9 +89,10 @@ def resume(folder: str | Path, verbose: bool = False) -> tuple[Any, RunRecord]:
     return estimator, run.record
 
 
-def _write_missing_report(folder: Path, dataset: Any) -> tuple[Any, RunRecord]:
+def _write_missing_report(folder: Path, dataset: Any, encoder: Any) -> tuple[Any, RunRecord]:
     """A run that was killed after its record was written lacks only its report."""
-    estimator, found = load_model(folder), Assignments.read(folder)
+    given = {} if is_built_in(encoder) else {"encoder": encoder}
+    estimator, found = load_model(folder, **given), Assignments.read(folder)
     estimator.labels_, estimator.confidence_ = found.clusters, found.confidence
     estimator.duplicates_ = Duplicates.read(folder, found.names)
     estimator.outliers_ = estimator.find_outliers(dataset)

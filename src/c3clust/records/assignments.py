@@ -10,6 +10,7 @@ import numpy as np
 from c3clust.errors import RunError
 from c3clust.files import write_atomically
 from c3clust.records.tables import csv_text, read_columns
+from c3clust.text import encoded
 
 __all__ = ["Assignments", "read_labels", "write_labels"]
 
@@ -30,7 +31,7 @@ class Assignments:
 
     def write(self, path: Path) -> None:
         """Write the file atomically."""
-        write_atomically(path, self.csv().encode("utf-8", "surrogateescape"))
+        write_atomically(path, encoded(self.csv()))
 
     @classmethod
     def read(cls, run: str | Path) -> "Assignments":
@@ -46,9 +47,7 @@ class Assignments:
 
 def write_labels(path: Path, names: Sequence[str], labels: Sequence[Any]) -> None:
     """Write true labels, for metrics only, as a CSV file with the columns name and label."""
-    write_atomically(
-        path, csv_text(("name", "label"), zip(names, labels, strict=True)).encode("utf-8", "surrogateescape")
-    )
+    write_atomically(path, encoded(csv_text(("name", "label"), zip(names, labels, strict=True))))
 
 
 def read_labels(path: str | Path, names: Sequence[str], any_file: bool = True) -> list[str]:

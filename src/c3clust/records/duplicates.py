@@ -11,6 +11,7 @@ from scipy.sparse.csgraph import connected_components
 from c3clust.errors import RunError
 from c3clust.files import write_atomically
 from c3clust.records.tables import csv_text, read_columns
+from c3clust.text import encoded
 
 __all__ = ["Duplicates"]
 
@@ -71,7 +72,7 @@ class Duplicates:
             (names[i], names[self.original[i]], "exact" if self.similarity[i] == 1 else "near", f"{s:.4f}")
             for i, s in zip(self.copies, self.similarity[self.copies], strict=True)
         ]
-        write_atomically(Path(run) / FILE, csv_text(COLUMNS, rows).encode("utf-8", "surrogateescape"))
+        write_atomically(Path(run) / FILE, encoded(csv_text(COLUMNS, rows)))
 
     @classmethod
     def read(cls, run: str | Path, names: Sequence[str]) -> "Duplicates":

@@ -27,15 +27,20 @@ import platform
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from types import UnionType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+from typing_extensions import TypedDict
 
 from c3clust.errors import RunError
 from c3clust.files import read_json, write_atomically
+from c3clust.schema import Clusters, Count, Layout, Number, Whole, build, open_ended
+from c3clust.seal import is_own, seal
 
 __all__ = ["RunRecord", "versions"]
 
 FORMAT = 1
+NAME = "record.json"
 
 
 def versions() -> dict[str, str]:
@@ -49,30 +54,77 @@ def versions() -> dict[str, str]:
     return found
 
 
+@open_ended
+class Data(TypedDict, total=False):
+    """The entry `data`."""
+
+    place: str
+    kind: Literal["image", "vector", "text", "table"]
+    n: Count
+    shape: list[Count]
+    fingerprint: str
+    policy: str
+    classes: list[str] | None
+    skipped: list[Annotated[list[str], Field(min_length=2, max_length=2)]]
+
+
+@open_ended
+class Guard(TypedDict, total=False):
+    told: list[str]
+    decision: dict[str, Any] | None
+
+
+@open_ended
+class Stage(TypedDict, total=False):
+    """One entry of `stages`."""
+
+    name: str
+    epochs: Count
+    seconds: Number
+    curves: dict[str, list[Number | list[Number] | None]]
+    guard: Guard
+    scores: dict[str, Number]
+
+
+@open_ended
+class EncoderNote(TypedDict, total=False):
+    """The entry `encoder`."""
+
+    name: str
+    what: str
+    weights: str
+    licence: str
+    labels: str
+    trained_on: str
+
+
 @dataclass
 class RunRecord:
     """One run, as written to record.json."""
 
     method: str
-    n_clusters: int
+    n_clusters: Clusters
     params: dict[str, Any]
-    seed: int
-    data: dict[str, Any]
-    stages: list[dict[str, Any]] = field(default_factory=list)
-    seconds: float = 0.0
-    encoder: dict[str, Any] | None = None
+    seed: Whole
+    data: Annotated[dict[str, Any], Layout(Data)]
+    stages: list[Annotated[dict[str, Any], Layout(Stage)]] = field(default_factory=list)
+    seconds: Number = 0.0
+    encoder: Annotated[dict[str, Any], Layout(EncoderNote)] | None = None
     quality: dict[str, Any] | None = None
-    scores: dict[str, float] | None = None
+    scores: dict[str, Number] | None = None
     notes: list[str] = field(default_factory=list)
     versions: dict[str, str] = field(default_factory=versions)
     device: str = "cpu"
     command: str = ""
     created: str = ""
     format: int = FORMAT
+    seal: str = field(default="", compare=False)
 
     def write(self, path: Path) -> None:
         """Write as JSON; NaN and infinity are refused, so that every reader can read it."""
-        write_atomically(path, (json.dumps(asdict(self), indent=1, allow_nan=False) + "\n").encode())
+        content = self._content()
+        sealed = content | {"seal": seal(NAME, content)}
+        write_atomically(path, (json.dumps(sealed, indent=1, allow_nan=False) + "\n").encode())
 
     @classmethod
     def read(cls, path: Path) -> "RunRecord":
@@ -90,24 +142,11 @@ class RunRecord:
         """Check the fields of a parsed record and build it."""
         if not isinstance(raw, dict) or raw.get("format") != FORMAT:
             raise RunError(f"{where} is not a run record of format {FORMAT}.")
-        known = get_type_hints(cls)
-        for name in ("method", "n_clusters", "params", "seed", "data"):
-            if name not in raw:
-                raise RunError(f"{where} lacks the field {name!r}.")
-        for name, value in raw.items():
-            if name not in known:
-                raise RunError(f"{where} has an unknown field {name!r}.")
-            if not _fits(value, known[name]):
-                raise RunError(f"{where}: field {name!r} is a {type(value).__name__}, which it cannot be.")
-        for name, kind in (("stages", dict), ("notes", str)):
-            if not all(isinstance(entry, kind) for entry in raw.get(name, [])):
-                raise RunError(f"{where}: field {name!r} has an entry that is not a {kind.__name__}.")
-        return cls(**raw)
+        return build(cls, raw, where)
 
+    def is_own(self) -> bool:
+        """Whether this user made the run: only then is the place of the data in it used."""
+        return is_own(NAME, self._content(), self.seal)
 
-def _fits(value: Any, hint: Any) -> bool:
-    """Whether a value read from JSON has the type that the field declares; contents of dicts and lists are ignored."""
-    if isinstance(hint, UnionType):
-        return any(_fits(value, option) for option in get_args(hint))
-    kind = get_origin(hint) or hint
-    return isinstance(value, (int, float) if kind is float else kind) and not isinstance(value, bool)
+    def _content(self) -> dict[str, Any]:
+        return {name: value for name, value in asdict(self).items() if name != "seal"}

@@ -4,28 +4,33 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from c3clust.errors import RunError
 from c3clust.files import open_regular
+from c3clust.text import from_cell, to_cell
 
 __all__ = ["csv_text", "read_columns"]
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:
-    """The content of a CSV file."""
+    """The content of a CSV file. Text that looks like a formula is escaped (text.py), and read back as it was."""
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(header)
-    writer.writerows(rows)
+    writer.writerows([to_cell(cell) for cell in row] for row in rows)
     return text.getvalue()
+
+
+def _opened(path: Path, any_file: bool) -> IO[str]:
+    options: dict[str, Any] = {"encoding": "utf-8", "errors": "surrogateescape", "newline": ""}
+    return open(path, **options) if any_file else io.TextIOWrapper(open_regular(path), **options)
 
 
 def read_columns(path: Path, header: Sequence[str], any_file: bool = False) -> list[list[str]]:
     """The columns `header` of a CSV file, as text: of a regular file, or of any that the user names."""
     try:
-        raw = open(path, "rb") if any_file else open_regular(path)  # noqa: SIM115 closed with the text file
-        with io.TextIOWrapper(raw, encoding="utf-8", errors="surrogateescape", newline="") as file:
+        with _opened(path, any_file) as file:
             rows = list(csv.reader(file))
     except FileNotFoundError:
         raise RunError(f"{path} does not exist.") from None
@@ -37,4 +42,4 @@ def read_columns(path: Path, header: Sequence[str], any_file: bool = False) -> l
     short = next((i for i, row in enumerate(rows[1:], 2) if len(row) <= max(columns)), None)
     if short is not None:
         raise RunError(f"{path}, row {short}: too few columns.")
-    return [[row[c] for c in columns] for row in rows[1:]]
+    return [[from_cell(row[c]) for c in columns] for row in rows[1:]]

@@ -27,6 +27,7 @@ from c3clust.records.assignments import Assignments
 from c3clust.records.edits import Edits
 from c3clust.records.record import RunRecord
 from c3clust.report.sprites import as_pictures
+from c3clust.text import to_cell
 
 __all__ = ["Exported", "export", "export_run", "originals", "safe_name"]
 
@@ -57,7 +58,13 @@ def export_run(
     run: Path, to: Path, source: str | None = None, *, min_confidence: float = 0.0, link: bool = False
 ) -> Exported:
     """`export` with the images of the run's source, or of `source` if they have moved."""
-    description = RunRecord.read(run / "record.json").data
+    record = RunRecord.read(run / "record.json")
+    description = record.data
+    if source is None and not record.is_own():
+        raise InputError(
+            f"{run} was not made by you on this computer: name the place of its images with --source, "
+            f"if you want them read. It names {description.get('place', '')[:200]!r}."
+        )
     if (kind := description.get("kind")) in ROWS:
         raise InputError(f"{run} is of {ROWS[kind]}, not images: its clusters are in {run / 'assignments.csv'}.")
     place = source or description.get("place", "")
@@ -135,7 +142,12 @@ def export(
                 exported.missing.append(name)
                 continue
             exported.folders[folder] = exported.folders.get(folder, 0) + 1
-            index.writerow([name, f"{folder}/{target.name}", cluster, cluster_names[cluster], confidence[i]])
+            index.writerow(
+                [
+                    to_cell(cell)
+                    for cell in (name, f"{folder}/{target.name}", cluster, cluster_names[cluster], confidence[i])
+                ]
+            )
     return exported
 
 

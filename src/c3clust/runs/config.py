@@ -3,12 +3,16 @@
 import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import Field
+from typing_extensions import TypedDict
 
 from c3clust.errors import RunError
 from c3clust.files import read_json, write_atomically
+from c3clust.schema import Count, Layout, Number, Whole, build, open_ended
+from c3clust.seal import is_own, seal
 
 __all__ = ["RunConfig", "is_object", "plain"]
 
@@ -17,23 +21,53 @@ MAY_CHANGE = ("random_state", "verbose", "device")  # while a run is resumed; th
 NAME = "request.json"
 
 
+@open_ended
+class Fingerprint(TypedDict, total=False):
+    """What the data of a run are compared by."""
+
+    n: Count
+    shape: list[Count]
+    fingerprint: str
+
+
+@open_ended
+class LoadOptions(TypedDict, total=False):
+    """Options of `data.load`."""
+
+    labels: str | None
+    image_size: Count | None
+    channels: Count | None
+    max_bad: Number
+    memory: Count | None
+    workers: Count | None
+    cache: str | None
+    root: str | None
+    largest: Count | None
+    embeddings: bool
+    kind: str | None
+    columns: list[str] | None
+
+
 @dataclass(frozen=True)
 class RunConfig:
     """All that decides the result of a run. `source` and `options` are for `data.load`."""
 
     method: str
     params: dict[str, Any]
-    seed: int
-    data: dict[str, Any]  # n, shape, fingerprint
+    seed: Whole
+    data: Annotated[dict[str, Any], Layout(Fingerprint)]
     source: str | None = None
-    options: dict[str, Any] = field(default_factory=dict)
-    checkpoint_minutes: float = 10.0
+    options: Annotated[dict[str, Any], Layout(LoadOptions)] = field(default_factory=dict)
+    checkpoint_minutes: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 10.0
     command: str = ""
     created: str = ""
     format: int = FORMAT
+    seal: str = field(default="", compare=False)
 
     def write(self, folder: Path) -> None:
-        write_atomically(folder / NAME, (json.dumps(asdict(self), indent=1, allow_nan=False) + "\n").encode())
+        content = self._content()
+        sealed = content | {"seal": seal(NAME, content)}
+        write_atomically(folder / NAME, (json.dumps(sealed, indent=1, allow_nan=False) + "\n").encode())
 
     @classmethod
     def read(cls, folder: Path) -> "RunConfig":
@@ -47,14 +81,14 @@ class RunConfig:
             raise RunError(f"{path} cannot be read: {error}.") from None
         if not isinstance(raw, dict) or raw.get("format") != FORMAT:
             raise RunError(f"{path} is not the config of a run of format {FORMAT}.")
-        kinds = {
-            "method": str, "params": dict, "seed": int, "data": dict, "source": str | None, "options": dict,
-            "checkpoint_minutes": int | float, "command": str, "created": str, "format": int,
-        }  # fmt: skip
-        for name in raw.keys() | kinds.keys():
-            if name not in kinds or name not in raw or not isinstance(raw[name], kinds[name]):
-                raise RunError(f"{path}: the field {name!r} is missing, unknown or of the wrong kind.")
-        return cls(**raw)
+        return build(cls, raw, str(path))
+
+    def is_own(self) -> bool:
+        """Whether this user wrote it: only then are the paths in it used."""
+        return is_own(NAME, self._content(), self.seal)
+
+    def _content(self) -> dict[str, Any]:
+        return {name: value for name, value in asdict(self).items() if name != "seal"}
 
     def difference(self, other: "RunConfig") -> str | None:
         """The first difference that would change the result, if there is one."""

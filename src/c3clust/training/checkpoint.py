@@ -15,22 +15,22 @@ import contextlib
 import logging
 import re
 import time
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
+from typing_extensions import TypedDict
 
 from c3clust import dist, model_io
-from c3clust.data.samples import ArrayLike
 from c3clust.errors import RunError
 from c3clust.files import is_partial, make_folder, remove
-from c3clust.model_io import with_prefix, without_prefix
+from c3clust.model_io import not_finite, with_prefix, without_prefix
+from c3clust.schema import Layout, Number, build, open_ended
 from c3clust.training.embed import device_of
-from c3clust.training.objective import Monitor
+from c3clust.training.state import Snapshot, TrainingState, random_state, restore_random_state
 
 __all__ = ["Checkpoints", "TrainingState"]
 
@@ -40,90 +40,21 @@ NAME = re.compile(r"\d+-(end|\d{5,}-\d{6,})\.(json|safetensors)")
 WHAT = "checkpoint"
 log = logging.getLogger(__name__)
 
-Snapshot = tuple[dict[str, Any], dict[str, Tensor]]  # plain values, tensors
+
+@open_ended
+class Note(TypedDict):
+    """What is recorded of a finished stage."""
+
+    name: str
+    curves: dict[str, list[Number | list[Number] | None]]
 
 
-@dataclass
-class TrainingState:
-    """All that changes while a stage is trained, and what it is trained on."""
+@dataclass(frozen=True)
+class End:
+    """The plain values of the checkpoint after a stage."""
 
-    network: nn.Module
-    optimisers: dict[str, torch.optim.Optimizer]
-    objective: Any
-    generator: torch.Generator
-    x: ArrayLike
-    size: tuple[int, ...]
-    monitor: Monitor | None = None
-    epoch: int = 0  # finished ones
-    step: int = 0  # finished ones of the current epoch
-    seconds: float = 0.0  # spent on the current epoch
-    labels: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.int64))  # after the last epoch
-    order: Tensor = field(default_factory=lambda: torch.empty(0, 0, dtype=torch.int64))  # of the current epoch
-    sums: dict[str, Tensor] = field(default_factory=dict)
-    curves: dict[str, list[Any]] = field(default_factory=lambda: defaultdict(list))
-
-    def snapshot(self) -> Snapshot:
-        """The whole state, as plain values and tensors."""
-        tensors = with_prefix("network", self.network.state_dict()) | with_prefix("sums", self.sums)
-        tensors |= random_state(self.generator, device_of(self.network)) | {"labels": self.labels}
-        if self.step:
-            tensors["order"] = self.order
-        for name, optimiser in self._distinct_optimisers():
-            tensors |= with_prefix(f"optimiser.{name}", _optimiser_state(optimiser))
-        for name, part in self._stateful():
-            tensors |= with_prefix(name, part.state_dict())
-        plain = {"epoch": self.epoch, "step": self.step, "seconds": self.seconds, "curves": dict(self.curves)}
-        return plain, tensors
-
-    def restore(self, snapshot: Snapshot) -> None:
-        """Return to the state of the snapshot."""
-        plain, tensors = snapshot
-        device = device_of(self.network)
-        self.network.load_state_dict(without_prefix("network", tensors))
-        restore_random_state(tensors, self.generator, device)
-        for name, optimiser in self._distinct_optimisers():
-            _load_optimiser_state(optimiser, without_prefix(f"optimiser.{name}", tensors))
-        for name, part in self._stateful():
-            part.load_state_dict(without_prefix(name, tensors))
-        self.epoch, self.step, self.seconds = int(plain["epoch"]), int(plain["step"]), float(plain["seconds"])
-        self.labels = tensors["labels"]
-        self.order = tensors["order"] if self.step else self.order
-        self.sums = {name: total.to(device) for name, total in without_prefix("sums", tensors).items()}
-        self.curves = defaultdict(list, plain["curves"])
-
-    def _distinct_optimisers(self) -> Iterator[tuple[str, torch.optim.Optimizer]]:
-        """Each optimiser once, by its first name: one may take the steps of several losses."""
-        first = {id(optimiser): name for name, optimiser in reversed(self.optimisers.items())}
-        return ((name, self.optimisers[name]) for name in first.values())
-
-    def _stateful(self) -> Iterator[tuple[str, Any]]:
-        if hasattr(self.objective, "state_dict"):
-            yield "objective", self.objective
-        if self.monitor is not None:
-            yield "monitor", self.monitor
-
-
-def _optimiser_state(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """The state of each parameter, by its number: for Adam the step count and two moments."""
-    state: dict[int, dict[str, Any]] = optimiser.state_dict()["state"]
-    return {
-        f"{i}.{name}": torch.as_tensor(value)
-        for i, values in state.items()
-        for name, value in values.items()
-        if value is not None
-    }
-
-
-def _load_optimiser_state(optimiser: torch.optim.Optimizer, saved: Mapping[str, Tensor]) -> None:
-    """The same, each tensor in the memory layout of its parameter."""
-    parameters = [parameter for group in optimiser.param_groups for parameter in group["params"]]
-    for i, parameter in enumerate(parameters):
-        values = without_prefix(str(i), saved)
-        if values:
-            optimiser.state[parameter] = {
-                name: value if value.ndim == 0 else torch.empty_like(parameter).copy_(value)
-                for name, value in values.items()
-            }
+    note: Annotated[dict[str, Any], Layout(Note)]
+    notes: list[str] = field(default_factory=list)
 
 
 class Checkpoints:
@@ -156,6 +87,8 @@ class Checkpoints:
         for path in reversed(self._places()):
             if path.name.startswith(f"{stage}-") and (snapshot := self._read(path)):
                 with _fitting(path):
+                    if path.name != f"{stage}-{int(snapshot[0]['epoch']):05}-{int(snapshot[0]['step']):06}":
+                        raise ValueError("its name is that of another place")
                     training.restore(snapshot)
                 where = f"epoch {training.epoch}" + (f" and {training.step} steps" if training.step else "")
                 self.note(f"The run was interrupted, and went on in stage {stage + 1} after {where}.")
@@ -170,10 +103,12 @@ class Checkpoints:
             return None
         with _fitting(path):
             plain, tensors = snapshot
+            note = build(End, plain, "the checkpoint").note
+            if broken := not_finite(without_prefix("network", tensors)):
+                raise ValueError(f"NaN or infinity in {broken}")
             network.load_state_dict(without_prefix("network", tensors))
             restore_random_state(tensors, generator, device_of(network))
-            note = dict(plain["note"])
-            return note | {"name": str(note["name"]), "curves": dict(note["curves"])}
+            return note
 
     def note(self, text: str) -> None:
         """Remember for the record, and say now, once."""
@@ -232,20 +167,6 @@ def _fitting(path: Path) -> Iterator[None]:
     except (RuntimeError, KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise RunError(f"{path} does not belong to this run: {reason}") from None
-
-
-def random_state(generator: torch.Generator, device: torch.device) -> dict[str, Tensor]:
-    """The states of our own generator and of torch's, which networks draw from."""
-    states = {"generator": generator.get_state(), "torch": torch.get_rng_state()}
-    return states | ({"cuda": torch.cuda.get_rng_state(device)} if device.type == "cuda" else {})
-
-
-def restore_random_state(tensors: Mapping[str, Tensor], generator: torch.Generator, device: torch.device) -> None:
-    """Draw from here on what would have been drawn."""
-    generator.set_state(tensors["generator"])
-    torch.set_rng_state(tensors["torch"])
-    if device.type == "cuda" and "cuda" in tensors:
-        torch.cuda.set_rng_state(tensors["cuda"], device)
 
 
 def _remove(path: Path) -> None:

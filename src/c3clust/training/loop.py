@@ -71,7 +71,7 @@ def train(
     batch = min(stage.batch_size, len(x))
     steps = len(x) // batch  # the last short batch is dropped
     optimisers = _optimisers(objective, network, stage.lr)
-    now = TrainingState(network, optimisers, objective, generator, x, size, monitor)
+    now = TrainingState(network, optimisers, objective, generator, x, size, monitor, stage.epochs, steps)
     if checkpoints is None or not checkpoints.restore(number, now):
         now.labels, m, _ = _evaluate(network, x, size)
         if monitor is not None:

@@ -1,0 +1,50 @@
+"""What a run that is resumed may name: all that its own user asked for, and of a stranger's run nothing but numbers."""
+
+import inspect
+from dataclasses import replace
+from pathlib import Path
+
+from c3clust import data, encoders
+from c3clust.errors import RunError
+from c3clust.runs.config import RunConfig
+from c3clust.runs.run import FEATURES
+
+__all__ = ["trusted"]
+
+PATHS = ("cache", "root")  # options of `data.load` that are paths
+SIZES = ("workers", "memory")  # and those that depend on the machine
+
+
+def trusted(
+    folder: Path, config: RunConfig, source: str | None = None, cache: str | None = None, encoder: str | None = None
+) -> RunConfig:
+    """The config with what the user gives now. RunError if a stranger's run names what the user does not.
+
+    A run of the same user, which its seal proves, repeats what that user asked for. Of another run, the source and an
+    encoder that is not built in must be given; cache, root, workers and memory are those that are given, or the
+    defaults.
+    """
+    unknown = set(config.options) - set(inspect.signature(data.load).parameters)
+    if unknown:
+        raise RunError(f"{folder / 'request.json'}: {min(unknown)!r} is not an option for reading data.")
+    options = {name: value for name, value in config.options.items() if value is not None}
+    if not config.is_own():
+        _check_strange(folder, config, source, encoder)
+        options = {name: value for name, value in options.items() if name not in PATHS + SIZES}
+    options |= {} if cache is None else {"cache": cache}
+    params = config.params | ({} if encoder is None else {"encoder": encoder})
+    return replace(config, source=source or config.source, options=options, params=params, seal=config.seal)
+
+
+def _check_strange(folder: Path, config: RunConfig, source: str | None, encoder: str | None) -> None:
+    why = f"{folder} was not begun by you on this computer"
+    if config.source is not None and source is None:
+        named = config.source[:200]
+        raise RunError(f"{why}: name its data with --source, if you want them read. It names {named!r}.")
+    kept = config.params.get("encoder")
+    if encoder is None and not encoders.is_built_in(kept):
+        raise RunError(f"{why}, and its encoder {str(kept)[:200]!r} is not built in: name it with --encoder.")
+    if config.params.get("start") is not None:
+        raise RunError(f"{why}, and starts from another run: fit again with the start that you know.")
+    if (folder.parent / FEATURES).is_symlink():
+        raise RunError(f"{why}, and {folder.parent / FEATURES} beside it is a link: remove it.")
