@@ -51,7 +51,7 @@ class Layout:
 def build(kind: type[Built], raw: Any, where: str) -> Built:
     """An instance of a dataclass from a parsed document; RunError with the first field that is wrong."""
     try:
-        return kind(**_adapter(cast(Any, kind)).validate_python(raw))
+        _adapter(cast(Any, kind)).validate_python(raw)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"]))[:200]
@@ -61,6 +61,7 @@ def build(kind: type[Built], raw: Any, where: str) -> Built:
         if first["type"] == "extra_forbidden":
             raise RunError(f"{where} has an unknown field {place!r}.") from None
         raise RunError(f"{where}: the field {place!r} cannot be used: {told}.") from None
+    return kind(**raw)  # the values as they are in the file: a seal is of these
 
 
 @cache

@@ -138,3 +138,8 @@ def test_the_folder_of_features_beside_a_strangers_run_is_no_link(unfinished, ph
     (tmp_path / "c3clust-features").symlink_to(photos)
     with pytest.raises(RunError, match="is a link"):
         methods.resume(unfinished, source=str(photos))
+
+
+def test_whole_numbers_in_place_of_others_are_sealed_as_they_are(tmp_path):
+    RunRecord("c3", 2, {}, 0, {"n": 2}, stages=[{"curves": {"loss": [1, 2.5]}}], seconds=3).write(tmp_path / "r.json")
+    assert RunRecord.read(tmp_path / "r.json").is_own()
