@@ -6,6 +6,7 @@ from pathlib import Path
 
 from c3clust.files import write_atomically
 from c3clust.records.tables import csv_text
+from c3clust.text import encoded
 
 __all__ = ["Outlier", "write_outliers"]
 
@@ -56,4 +57,4 @@ class Outlier:
 def write_outliers(path: Path, names: Sequence[str], found: Mapping[int, Outlier]) -> None:
     """Write the list of outliers, {position: Outlier}."""
     rows = [(names[i], o.cluster, o.kind, o.reason(lambda m: f"cluster {m}")) for i, o in found.items()]
-    write_atomically(path, csv_text(COLUMNS, rows).encode("utf-8", "surrogateescape"))
+    write_atomically(path, encoded(csv_text(COLUMNS, rows)))
