@@ -4,7 +4,8 @@
     c3clust paper table --data mnist-10k -o runs/mnist
     python docs/reproduction.py digits=runs/paper mnist-10k=runs/mnist figures=runs/paper
 
-NAME=FOLDER inserts FOLDER/table.md between <!-- NAME: begin --> and <!-- NAME: end -->. figures=FOLDER copies figures
+NAME=FOLDER inserts FOLDER/table.md between <!-- NAME: begin --> and <!-- NAME: end -->, and copies the numbers behind
+it to figures/table-NAME.csv (means), runs-NAME.csv (each seed) and differences-NAME.csv. figures=FOLDER copies figures
 and the CSV files they are drawn from, and inserts the findings, each FOLDER/*.md, between the markers of its name.
 Everything else is left unchanged.
 """
@@ -17,6 +18,7 @@ from pathlib import Path
 from PIL import Image
 
 DOCS = Path(__file__).parent
+NUMBERS = ("table", "runs", "differences")
 PAGES = (DOCS / "REPRODUCTION.md", DOCS / "FOLDERS.md")
 
 
@@ -47,6 +49,8 @@ def main() -> None:
                     rewrite(findings.stem, findings.read_text(encoding="utf-8"))
         else:
             rewrite(name, (Path(folder) / "table.md").read_text(encoding="utf-8"))
+            for kind in NUMBERS:
+                shutil.copy(Path(folder) / f"{kind}.csv", DOCS / "figures" / f"{kind}-{name}.csv")
 
 
 if __name__ == "__main__":

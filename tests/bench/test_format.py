@@ -81,7 +81,7 @@ def test_files(results, tmp_path):
     differences = list(csv.DictReader(io.StringIO((tmp_path / "differences.csv").read_text())))
     both = [d for d in differences if (d["first"], d["second"], d["metric"]) == ("CC", "C3", "acc")]
     assert float(both[0]["mean"]) == pytest.approx(-0.2)
-    assert "| C3 − CC | +0.200 [+0.200, +0.200], n = 3 |" in (tmp_path / "table.md").read_text()
+    assert "| C3 − CC | +0.200 (min +0.200, max +0.200), n = 3 |" in (tmp_path / "table.md").read_text()
 
 
 def test_rows_on_features_of_an_encoder_have_a_table_of_their_own(results):

@@ -1,6 +1,7 @@
 """Times and paired differences."""
 
 import numpy as np
+import pytest
 
 from c3clust.bench import Job, folder_of, result_of
 from c3clust.bench.job import write_result
@@ -18,11 +19,20 @@ def test_the_time_of_a_run_counts_its_start(tmp_path):
     assert row.seconds("processor_seconds") is None
 
 
-def test_the_interval_covers_the_true_difference_about_as_often_as_it_says():
+@pytest.mark.parametrize("n", [5, 30])
+def test_the_interval_covers_the_true_difference_about_as_often_as_it_says(n):
     rng = np.random.default_rng(0)
-    found = [paired(rng.normal(0.1, 0.05, 30), rng.normal(0, 0.05, 30), 500) for _ in range(200)]
-    assert 0.88 < np.mean([d.low <= 0.1 <= d.high for d in found]) < 0.99
+    found = [paired(rng.normal(0.1, 0.05, n), rng.normal(0, 0.05, n)) for _ in range(1000)]
+    assert 0.93 < np.mean([d.low <= 0.1 <= d.high for d in found]) < 0.97
     assert all(d.low <= d.mean <= d.high for d in found)
+
+
+def test_few_differences_are_given_as_what_they_are():
+    assert str(paired([0.5], [0.4])) == "+0.100, n = 1"
+    three = paired([0.5, 0.7, 0.6], [0.4, 0.4, 0.4])
+    assert (three.low, three.high) == pytest.approx((0.1, 0.3))
+    assert str(three) == "+0.200 (min +0.100, max +0.300), n = 3"
+    assert "[" in str(paired([0.5, 0.7, 0.6, 0.5, 0.5], [0.4] * 5))
 
 
 def test_methods_are_in_the_order_of_the_paper():

@@ -106,14 +106,19 @@ def test_longer_cc_goes_through_the_same_epochs(done):
 
 def test_a_verdict_follows_from_the_interval():
     rows = [
-        {"seed": seed, "epoch": epoch, "acc": 0.5 + 0.1 * epoch + 0.01 * seed} for seed in (0, 1) for epoch in (0, 1)
+        {"seed": seed, "epoch": epoch, "acc": 0.5 + 0.1 * epoch + 0.01 * seed} for seed in range(5) for epoch in (0, 1)
     ]
     up = findings.change(rows)
     assert up.mean == pytest.approx(0.1)
     assert (findings.side(up), findings.side(up, positive=False)) == (True, False)
-    assert findings.side(findings.change(rows[:2])) is None  # one seed
+    assert (findings.at_most(up, 0.2), findings.at_most(up, 0.05)) == (True, False)
+    assert (findings.within(up, 0.2), findings.within(up, 0.05), findings.within(up, up.high)) == (True, False, None)
+    few = findings.change(rows[:8])
+    assert (findings.side(few), findings.at_most(few, 0.2), findings.within(few, 0.05)) == (None, None, None)
+    assert (findings.enough(True, 5), findings.enough(False, 4)) == (True, None)
+    assert [findings.both(True, v) for v in (True, False, None)] == [True, False, None]
     mixed = findings.difference(
-        [{"seed": 0, "acc": 1.0}, {"seed": 1, "acc": 0.0}], [{"seed": s, "acc": 0.5} for s in (0, 1)]
+        [{"seed": s, "acc": float(s % 2)} for s in range(6)], [{"seed": s, "acc": 0.5} for s in range(6)]
     )
     assert findings.side(mixed) is None
     text = findings.markdown([findings.Finding("it grows", "a little", None)])

@@ -1,5 +1,6 @@
 """docs/REPRODUCTION.md and docs/FOLDERS.md have a place for every experiment, and docs/reproduction.py fills it."""
 
+import csv
 import importlib.util
 import shutil
 import sys
@@ -9,6 +10,10 @@ import pytest
 from PIL import Image
 
 from c3clust import paper
+from c3clust.bench.statistics import paired
+from c3clust.paper import beyond
+from c3clust.paper.findings import difference
+from c3clust.paper.values import read_rows, select
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -35,6 +40,8 @@ def test_tables_and_findings_are_put_between_their_markers(script, tmp_path):
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "table.md").write_text(f"| table | {name} |\n")
+        for kind in ("table", "runs", "differences"):
+            (tmp_path / name / f"{kind}.csv").write_text(f"{kind} of {name}\n")
     for name in paper.names()[1:]:
         (tmp_path / "b" / f"{name}.md").write_text(f"found in {name}\n")
         Image.new("RGB", (8, 8), "white").save(tmp_path / "b" / f"{name}.png")
@@ -42,6 +49,8 @@ def test_tables_and_findings_are_put_between_their_markers(script, tmp_path):
     page = script(f"digits={tmp_path / 'a'}", f"figures={tmp_path / 'b'}")
     assert "<!-- digits: begin -->\n| table | a |\n<!-- digits: end -->" in page
     assert "| table | b |" not in page
+    for kind in ("table", "runs", "differences"):
+        assert (tmp_path / "figures" / f"{kind}-digits.csv").read_text() == f"{kind} of a\n"
     for name in paper.names()[1:]:
         assert f"<!-- {name}: begin -->\nfound in {name}\n<!-- {name}: end -->" in page
         assert f"(figures/{name}.png)" in page
@@ -64,3 +73,53 @@ def test_what_the_page_tells_follows_from_the_numbers_beside_it(name, tmp_path):
     found = (tmp_path / f"{name}.md").read_text(encoding="utf-8").strip()
     pages = "".join(page.read_text(encoding="utf-8") for page in DOCS.glob("*.md"))
     assert f"<!-- {name}: begin -->\n{found}\n<!-- {name}: end -->" in pages
+
+
+def block(name):
+    page = (DOCS / "REPRODUCTION.md").read_text(encoding="utf-8")
+    return page.partition(f"<!-- {name}: begin -->")[2].partition(f"<!-- {name}: end -->")[0]
+
+
+@pytest.mark.parametrize("name", ["digits", "mnist-10k"])
+def test_the_tables_of_methods_have_their_numbers_beside_them(name):
+    lines = [line.replace("**", "") for line in block(name).splitlines() if line.count("|") == 8]
+    rows = read_rows(DOCS / "figures" / f"table-{name}.csv")
+    assert len(rows) == len(lines) - 2  # without the head
+    for row, line in zip(rows, lines[2:], strict=True):
+        scores = " | ".join(f"{row[f'{m}_mean']:.3f} ± {row[f'{m}_std']:.3f}" for m in ("acc", "nmi", "ari"))
+        assert line.startswith(f"| {row['name']} | {scores} |")
+        assert line.endswith(f"| {row['n']:.0f} |")
+
+
+def test_the_differences_below_the_tables_have_their_numbers_beside_them():
+    runs = read_rows(DOCS / "figures" / "beyond.csv")
+    first = [row for row in runs if row["seed"] < 3]  # the seeds of the tables
+    for name in ("digits", "mnist-10k"):
+        c3, cc = (select(first, data=name, variant=variant) for variant in ("C3 (default)", "CC"))
+        cells = " | ".join(str(difference(c3, cc, metric)) for metric in ("acc", "nmi", "ari"))
+        assert f"| C3 − CC | {cells} |" in block(name)
+    gains = select(read_rows(DOCS / "figures" / "fig-help.csv"), pair="as published: C3 − CC")
+    cells = " | ".join(str(paired([row[m] for row in gains], [0] * 3)) for m in ("acc", "nmi", "ari"))
+    assert f"| C3 as published − CC as published | {cells} |" in block("digits")
+
+
+def test_the_study_has_its_numbers_beside_it():
+    assert beyond.table(read_rows(DOCS / "figures" / "beyond.csv")).strip() in block("beyond-table")
+
+
+def test_the_ideas_have_their_numbers_beside_them():
+    page = (DOCS / "REPRODUCTION.md").read_text(encoding="utf-8").replace("`", "")
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines()]
+    with open(DOCS / "figures" / "ideas.csv", newline="", encoding="utf-8") as file:
+        ideas = list(csv.reader(file))[1:]
+    assert len(ideas) == 13
+    assert all(idea in cells for idea in ideas)
+
+
+def test_every_verdict_of_the_page_has_enough_seeds():
+    page = (DOCS / "REPRODUCTION.md").read_text(encoding="utf-8")
+    judged = [line for line in page.splitlines() if line.endswith(("| holds |", "| does not hold |"))]
+    assert judged
+    for line in judged:
+        assert "n = 5" in line or "worst of 5 seeds" in line or "(a formula)" in line, line
+    assert "bootstrap" not in page

@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from c3clust.bench.job import Result
-from c3clust.bench.statistics import METRICS, Row, Scores, best, compare, mean_and_std, rows, title
+from c3clust.bench.statistics import ENOUGH, METRICS, Row, Scores, best, compare, mean_and_std, rows, title
 from c3clust.files import write_atomically
 
 CLOCKS = ("seconds", "processor_seconds")
+DIFFERENCES = f"Differences, seed by seed: mean (min, max); from {ENOUGH} seeds on, mean [95 % t interval]."
 CITED = [f"{metric.upper()} (cited)" for metric in METRICS]
 SIGNS = {"&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "±": r"$\pm$", "–": "--", "ζ": r"$\zeta$", "Γ": r"$\Gamma$"}
 
@@ -50,7 +51,7 @@ def markdown(rows: Sequence[Row], compared: Sequence[tuple[str, str]] = ()) -> s
         if wrong := [f"- {text}" for row in members for text in _reasons(row)]:
             parts.append("\n".join(wrong))
         if differences := _differences(members, compared):
-            parts.append("Differences, seed by seed, mean [95 % bootstrap interval]:\n\n" + differences)
+            parts.append(f"{DIFFERENCES}\n\n{differences}")
     return "\n\n".join(parts) + "\n"
 
 
@@ -107,7 +108,7 @@ def _runs_csv(results: Iterable[Result]) -> str:
 
 
 def _differences_csv(rows: Sequence[Row]) -> str:
-    """Every two rows of a dataset compared, seed by seed: mean and 95 % bootstrap interval of first − second."""
+    """Every two rows of a dataset compared, seed by seed: mean, low and high of first − second (`Difference`)."""
     lines = []
     for a, b in combinations([row for row in rows if row.results], 2):
         for metric in METRICS if a.data == b.data else ():

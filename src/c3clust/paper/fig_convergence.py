@@ -1,7 +1,7 @@
 """ACC and NMI during stage 2; epoch 0 is CC."""
 
 from c3clust.bench import Job
-from c3clust.paper.findings import Finding, change, side
+from c3clust.paper.findings import Finding, both, change, side
 from c3clust.paper.setting import Setting
 from c3clust.paper.style import score_curves
 from c3clust.paper.values import Figure, Results, Rows, distinct, epochs_from_start, scores_of, select
@@ -27,7 +27,7 @@ def findings(rows: Rows) -> list[Finding]:
     for name in distinct(rows, "name"):
         gains = [change(select(rows, name=name), metric) for metric in ("acc", "nmi")]
         measured = f"{name}: ACC {gains[0]}; NMI {gains[1]}"
-        found.append(Finding("ACC and NMI rise during stage 2", measured, side(gains[0])))
+        found.append(Finding("ACC and NMI rise during stage 2", measured, both(*map(side, gains))))
     return found
 
 

@@ -2,7 +2,7 @@
 
 from c3clust.bench import Job
 from c3clust.bench.statistics import METRICS
-from c3clust.paper.findings import Finding, difference, negate, side
+from c3clust.paper.findings import LIMIT, Finding, at_most, difference
 from c3clust.paper.setting import Setting
 from c3clust.paper.style import PAGE, colours, dots, footer, named_lines, panels
 from c3clust.paper.values import Figure, Results, Rows, distinct, scores_of, select
@@ -34,9 +34,11 @@ def findings(rows: Rows) -> list[Finding]:
     frozen, follow, in_z = (select(rows, method="C3", read=read) for read in reads)
     d, e = difference(follow, frozen), difference(in_z, frozen)
     return [
-        Finding("the head may stay frozen", f"ACC, head that follows − frozen head {d}", negate(side(d))),
-        Finding("the head reads z as well as k-means", f"ACC, k-means in z − frozen head {e}", negate(side(e))),
-    ]
+        Finding("the head may stay frozen",
+                f"ACC, head that follows − frozen head {d} (limit {LIMIT})", at_most(d, LIMIT)),
+        Finding("the head reads z as well as k-means",
+                f"ACC, k-means in z − frozen head {e} (limit {LIMIT})", at_most(e, LIMIT)),
+    ]  # fmt: skip
 
 
 def draw(rows: Rows) -> Figure:

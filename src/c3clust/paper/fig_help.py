@@ -1,7 +1,7 @@
-"""Did C3 help? Differences seed by seed, with their mean and its 95 % interval."""
+"""Did C3 help? Differences seed by seed, with their mean and how far they spread."""
 
 from c3clust.bench import Job
-from c3clust.bench.statistics import METRICS, paired
+from c3clust.bench.statistics import ENOUGH, METRICS, paired
 from c3clust.paper.findings import Finding, side
 from c3clust.paper.setting import STAGE_2, Setting
 from c3clust.paper.style import COLOURS, PAGE, dots, footer, named_lines, panels
@@ -59,5 +59,7 @@ def draw(rows: Rows) -> Figure:
             dots(axis, i, gains, colour)
         axis.axvline(0, color="#888888", linewidth=0.8)
         named_lines(axis, f"difference in {metric.upper()}", [name.replace(": ", ":\n") for name in names])
-    footer(figure, f"dots: {len(distinct(rows, 'seed'))} seeds; tick: mean; bar: 95 % bootstrap interval of the mean")
+    n = len(distinct(rows, "seed"))
+    bar = "95 % t interval of the mean" if n >= ENOUGH else "smallest to largest"
+    footer(figure, f"dots: {n} seeds; tick: mean; bar: {bar}")
     return figure

@@ -3,7 +3,7 @@
 import numpy as np
 
 from c3clust.bench import Job
-from c3clust.paper.findings import Finding
+from c3clust.paper.findings import Finding, enough
 from c3clust.paper.setting import Setting
 from c3clust.paper.style import BLACK, BLUE, curves, footer, panels, seeds_note
 from c3clust.paper.values import Figure, Results, Rows, distinct, select
@@ -27,15 +27,16 @@ def rows(setting: Setting, results: Results) -> Rows:
 
 
 def findings(rows: Rows) -> list[Finding]:
-    at = sorted(distinct(rows, "epoch"))
+    at, n = sorted(distinct(rows, "epoch")), len(distinct(rows, "seed"))
     mean = [float(np.mean([row["positives_per_view"] for row in select(rows, epoch=e)])) for e in at]
     settled, late = rows[0]["settled"], mean[-1] / mean[-1 - len(mean) // 4] - 1
     growth = f"{mean[0]:.1f} in epoch 1, {mean[-1]:.1f} in epoch {at[-1]:.0f}"
-    measured, near = f"{growth}; {late:+.0%} in the last quarter (limit 10 %)", mean[-1] / settled
+    measured, near = f"{growth}; {late:+.0%} in the last quarter (limit 10 %), n = {n}", mean[-1] / settled
     return [
-        Finding("positives grow, then settle", measured, abs(late) < 0.1),
-        Finding(f"near 2N / M = {settled:.1f}", f"{near:.2f} times that (limit 0.75–1.25)", abs(near - 1) < 0.25),
-    ]
+        Finding("positives grow, then settle", measured, enough(mean[-1] > mean[0] and abs(late) < 0.1, n)),
+        Finding(f"near 2N / M = {settled:.1f} (ours)", f"{near:.2f} times that (limit 0.75–1.25)",
+                enough(abs(near - 1) < 0.25, n)),
+    ]  # fmt: skip
 
 
 def draw(rows: Rows) -> Figure:

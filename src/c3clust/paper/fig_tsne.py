@@ -6,7 +6,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from c3clust import data, methods
 from c3clust.bench import Job
-from c3clust.paper.findings import Finding
+from c3clust.paper.findings import Finding, enough
 from c3clust.paper.setting import Setting
 from c3clust.paper.style import CLASSES, PAGE, footer, panels
 from c3clust.paper.values import Figure, Results, Rows, distinct, select
@@ -36,13 +36,14 @@ def rows(setting: Setting, results: Results) -> Rows:
 
 
 def findings(rows: Rows) -> list[Finding]:
+    seeds = len(distinct(rows, "seed"))
     measured = {name: _measures(select(rows, name=name)) for name in distinct(rows, "name")}
     apart, pure = ({name: pair[i] for name, pair in measured.items()} for i in (0, 1))
     return [
-        Finding("C3's classes are more compact and further apart", f"silhouette in the map: {_listed(apart)}",
-                apart["C3"] > apart["CC"]),
-        Finding("and purer", f"of the 10 nearest points in the map, of the same class: {_listed(pure)}",
-                pure["C3"] > pure["CC"]),
+        Finding("C3's classes are more compact and further apart",
+                f"silhouette in the map: {_listed(apart)}, n = {seeds}", enough(apart["C3"] > apart["CC"], seeds)),
+        Finding("and purer", f"of the 10 nearest points in the map, of the same class: {_listed(pure)}, n = {seeds}",
+                enough(pure["C3"] > pure["CC"], seeds)),
     ]  # fmt: skip
 
 

@@ -30,7 +30,7 @@ def rows(setting: Setting, results: Results) -> Rows:
 def findings(rows: Rows) -> list[Finding]:
     largest = {gamma: max(row["weight"] for row in select(rows, gamma=gamma)) for gamma in distinct(rows, "gamma")}
     ratios = ", ".join(f"Γ = {gamma:g}: {ratio:.3g}" for gamma, ratio in largest.items())
-    claim = "pairs near s = 0 weigh more; at Γ = 0.1 by at most e^0.1 = 1.105"
+    claim = "pairs near s = 0 weigh more (a formula); at Γ = 0.1 by at most e^0.1 = 1.105"
     return [Finding(claim, f"largest weight / smallest: {ratios}", largest[0.1] < 1.106)]
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from c3clust.bench import Job
-from c3clust.paper.findings import Finding, change, difference, side
+from c3clust.paper.findings import LIMIT, Finding, at_most, change, difference, enough, side, within
 from c3clust.paper.setting import Setting
 from c3clust.paper.style import PAGE, curves, footer, panels, seeds_note
 from c3clust.paper.values import Figure, Results, Rows, distinct, epochs_from_start, select
@@ -39,12 +39,13 @@ def findings(rows: Rows) -> list[Finding]:
     usual = 0.95 if 0.95 in zetas else 0.6
     lead = difference(select(last, zeta=best), select(last, zeta=usual))
     scores = ", ".join(f"{zeta:g}: {mean:.3f}" for zeta, mean in means.items())
-    is_best = True if best == usual else None if side(lead) is None else False
+    balanced = enough(True, lead.n) if best == usual else at_most(lead, LIMIT)
     return [
         Finding(f"ζ = {zetas[0]:g} gets worse while training", f"change of ACC {low}", side(low, positive=False)),
-        Finding(f"ζ = {zetas[-1]:g} hardly moves", f"change of ACC {high} (limit 0.01)", abs(high.mean) < 0.01),
-        Finding(f"ζ = {usual:g} is best", f"ACC at the end {scores}; best − {usual:g}: {lead}", is_best),
-    ]
+        Finding(f"ζ = {zetas[-1]:g} hardly moves", f"change of ACC {high} (limit {LIMIT})", within(high, LIMIT)),
+        Finding(f"ζ = {usual:g} is a good balance",
+                f"ACC at the end {scores}; best − {usual:g}: {lead} (limit {LIMIT})", balanced),
+    ]  # fmt: skip
 
 
 def draw(rows: Rows) -> Figure:
