@@ -15,3 +15,14 @@ def test_names_and_merges_are_honoured_and_undone(c3clust, run, photos, tmp_path
     assert sum(1 for _ in (tmp_path / "sorted").rglob("*.png")) == 24
     assert c3clust("undo", run).returncode == 0
     assert c3clust("report", run).returncode == 0
+
+
+def test_suggested_names_are_taken_over_on_request(c3clust, run):
+    folder = json.loads((run / "record.json").read_text())["suggested_names"]
+    assert {name["source"] for name in folder.values()} == {"folder and file names"}
+    assert c3clust("label", run, "0=mine", "--suggested").returncode == 0
+    with open(run / "clusters.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["name"] for row in rows] == ["mine", rows[1]["suggested_name"]]
+    assert c3clust("undo", run).returncode == 0
+    assert c3clust("label", run).returncode == 2

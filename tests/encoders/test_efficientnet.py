@@ -89,3 +89,19 @@ def test_a_damaged_file_of_weights(tmp_path, monkeypatch):
     monkeypatch.setattr(efficientnet, "_file", lambda: tmp_path / "weights.pth")
     with pytest.raises(RunError, match="does not hold the weights of efficientnet-lite0"):
         encoders.load("efficientnet-lite0")
+
+
+@pytest.mark.skipif(efficientnet.missing() is not None, reason="the weights are not installed")
+@pytest.mark.skipif(efficientnet.class_names() is None, reason="the names of the classes are not installed")
+def test_the_encoder_knows_the_names_of_its_classes():
+    names, probabilities = encoders.load("efficientnet-lite0").classes()
+    assert len(names) == 1000
+    assert names[0] == "tench"
+    p = probabilities(torch.zeros(3, 1280))
+    assert p.shape == (3, 1000)
+    assert p.sum(dim=1).tolist() == pytest.approx([1, 1, 1])
+
+
+def test_without_the_names_there_are_no_suggestions(monkeypatch):
+    monkeypatch.setattr(efficientnet, "NAMES", "a-package-that-is-not-installed")
+    assert efficientnet.class_names() is None

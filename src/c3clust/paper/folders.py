@@ -31,7 +31,21 @@ PARTS: dict[str, dict[str, Any]] = {
     "C3, prior even": {"prior": "even"}, "C3, prior free": {"prior": "free"}, "C3, one member": {"members": 1},
 }  # fmt: skip
 BUDGET = {"cc_epochs": "auto", "cc_lr": 1e-3, "lr": 1e-4}  # of "as published" on a CPU: the package's epochs and rates
-COLUMNS = "case n clusters method seed acc nmi ari estimated_accuracy low high doubtful seconds".split()
+COLUMNS = [
+    "case",
+    "n",
+    "clusters",
+    "method",
+    "seed",
+    "acc",
+    "nmi",
+    "ari",
+    "estimated_accuracy",
+    "low",
+    "high",
+    "doubtful",
+    "seconds",
+]
 ENOUGH, CLOSE, WORSE = 12, 0.05, 0.03  # cases for a verdict; error of the estimate; ACC below k-means
 LIMITS = {"digits": (0.97, 0.95, 10), "photos-10x50": (0.88, 0.0, 1)}  # mean ACC, worst seed, seeds
 LIMITS |= {f"mnist-tail-{draw}": (0.75, 0.0, 1) for draw in range(DRAWS)}

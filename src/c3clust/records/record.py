@@ -19,6 +19,7 @@ Fields that other parts of the package read:
              {"agreement", "kept": [C3, k-means], "supported": [C3, k-means], "simple_is_as_good", "doubtful"}}; else
              null
     scores   {"acc", "nmi", "ari"} of the final labels, if true labels are known; else null
+    suggested_names   of the clusters of the model, by number: {"name", "source"}; guesses, which nothing uses by itself
     notes    messages for the user, one sentence each
 """
 
@@ -66,6 +67,7 @@ class Data(TypedDict, total=False):
     policy: str
     classes: list[str] | None
     skipped: list[Annotated[list[str], Field(min_length=2, max_length=2)]]
+    copies: Count
 
 
 @open_ended
@@ -112,6 +114,7 @@ class RunRecord:
     encoder: Annotated[dict[str, Any], Layout(EncoderNote)] | None = None
     quality: dict[str, Any] | None = None
     scores: dict[str, Number] | None = None
+    suggested_names: dict[str, dict[str, str]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     versions: dict[str, str] = field(default_factory=versions)
     device: str = "cpu"

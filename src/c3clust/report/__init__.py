@@ -4,6 +4,7 @@ view.py      the data of the page, stored in the run folder       build.py: how 
 sprites.py   thumbnails          layout.py: the map          traits.py: words and columns that distinguish clusters
 facts.py     record + view + edits -> what can be said about the run without labels
 findings.py  what looks wrong, and what to try (training_findings.py: about the training)     verdict.py: the top line
+naming.py    names suggested for clusters
 payload.py   record + view + edits -> the page's content as JSON     confusion.py: a part of it
 page.py      the content -> report.html
 export.py    one folder per cluster

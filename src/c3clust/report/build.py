@@ -10,6 +10,7 @@ from c3clust.records.duplicates import Duplicates
 from c3clust.records.outliers import Outlier
 from c3clust.report import sprites
 from c3clust.report.layout import layout
+from c3clust.report.naming import class_traits, name_traits
 from c3clust.report.traits import Traits, row_texts, traits_of_columns, traits_of_texts
 from c3clust.report.view import Group, View, closeness
 
@@ -41,13 +42,15 @@ def build(
     columns: Sequence[tuple[str, Sequence[str] | None]] | None = None,
     duplicates: Duplicates | None = None,
     outliers: Mapping[int, Outlier] | None = None,
+    seen: tuple[Sequence[str], np.ndarray] | None = None,
 ) -> View:
     """Build the view of a finished run.
 
     x: [n, C, H, W], [n, F] or None; only the shown samples are read, in chunks. [n] of str are texts; with `columns`,
     the names and categories of its columns, [n, C] is a table. z: [n, D]. labels: [n] in 0..n_clusters-1 (-1: none).
     confidence: [n] in [0, 1] or None. y: [n] true classes as integers into `classes`, or None. Copies (`duplicates`)
-    are neither typical nor doubtful samples of a cluster, and do not move its centre.
+    are neither typical nor doubtful samples of a cluster, and do not move its centre. seen: the names of the classes
+    that the encoder knows, and their probabilities [n, J].
     """
     labels = np.asarray(labels, dtype=np.int64)
     n = len(labels)
@@ -109,6 +112,8 @@ def build(
         copies=_groups(copies, names),
         n_copies=len(copies.copies),
         apart=apart,
+        file_words=name_traits(names, labels, n_all) if noun == "image" else None,
+        classes_seen=None if seen is None else class_traits(*seen, labels, n_all),
         outliers=[(str(names[i]), outlier) for i, outlier in worst[:MAX_GROUPS]],
         n_outliers=len(worst),
     )

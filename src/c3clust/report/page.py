@@ -12,18 +12,22 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from jinja2 import Environment
 from markupsafe import Markup
 
 from c3clust.files import write_atomically
 from c3clust.records.edits import Edits
 from c3clust.records.record import RunRecord
+from c3clust.records.tables import csv_text
+from c3clust.report.naming import suggestion
 from c3clust.report.payload import payload
 from c3clust.report.view import View
 
 __all__ = ["render", "write"]
 
 FILE = "report.html"
+CLUSTERS = "clusters.csv"
 SCRIPTS = ("base", "thumbs", "dialogs", "summary", "copies", "outliers", "map", "curves", "truth", "theme")
 
 
@@ -34,12 +38,23 @@ def render(run_dir: Path) -> Path:
 
 
 def write(run_dir: Path, record: RunRecord, view: View, edits: Edits | None = None) -> Path:
-    """Write run_dir/report.html atomically. The edits are those of the run folder unless given."""
+    """Write run_dir/report.html and clusters.csv atomically. The edits are those of the run folder unless given."""
     run_dir = Path(run_dir)
     edits = edits or Edits.read(run_dir, view.n_clusters)
     text = page(payload(record, view, edits, str(run_dir)), view.sheets)
     write_atomically(run_dir / FILE, text.encode())
+    write_atomically(run_dir / CLUSTERS, clusters_csv(view, edits).encode("utf-8", "surrogateescape"))
     return run_dir / FILE
+
+
+def clusters_csv(view: View, edits: Edits) -> str:
+    """clusters.csv: a line for each cluster as it is now, with the name that was given and the one suggested."""
+    now, rows = view.merged(np.asarray(edits.target)), []
+    for i in edits.live:
+        found = suggestion(now, i)
+        given = ("", "") if found is None else (found.name, found.source)
+        rows.append((i, edits.names.get(i, ""), *given, int(now.sizes[i])))
+    return csv_text(("cluster", "name", "suggested_name", "suggested_from", "samples"), rows)
 
 
 def page(content: Mapping[str, Any], sheets: Sequence[bytes]) -> str:

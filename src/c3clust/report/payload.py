@@ -14,6 +14,7 @@ from c3clust.records.record import RunRecord
 from c3clust.report import confusion
 from c3clust.report.facts import Facts
 from c3clust.report.findings import findings, skipped_files
+from c3clust.report.naming import suggestion
 from c3clust.report.training_findings import balanced, is_technical, training_rows
 from c3clust.report.verdict import verdict
 from c3clust.report.view import View
@@ -67,6 +68,7 @@ def _cluster(i: int, view: View, edits: Edits, similarity: np.ndarray) -> dict[s
         "id": i,
         "name": edits.name(i),
         "named": i in edits.names,
+        "suggested": None if i in edits.names or i == view.n_clusters else _suggested(view, i),
         "merged": [j for j, target in enumerate(edits.target) if target == i and j != i],
         "size": size,
         "confidence": _number(view.certain[i] / size) if size else None,
@@ -103,6 +105,11 @@ def _outliers(view: View, edits: Edits) -> dict[str, Any] | None:
     if not listed:
         return None
     return {"n": view.n_outliers - settled, "apart": view.apart, "file": OUTLIERS, "listed": listed}
+
+
+def _suggested(view: View, cluster: int) -> list[str] | None:
+    found = suggestion(view, cluster)
+    return None if found is None else [found.name, found.source]
 
 
 def _trait(trait: dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,8 @@ view.npz contains no pickles. Its arrays:
                                apart (whether the last of the M rows is of samples that are in no cluster),
                                n_outliers, outliers: [[name, kind, cluster, other, score, second], ...]
                                thumbs (null for vectors): {"width", "height", "quality", "n_sheets"},
-                               traits (null, or of texts and tables): {"kind", "names"}
+                               traits (null, or of texts and tables): {"kind", "names"},
+                               file_words, classes_seen: the same, see naming.py
     sizes        int64 [M]     samples in each cluster
     certain      float64 [M]   sum of their confidence (NaN where the method gives none)
     centres      float32 [M, D] mean of their z
@@ -28,6 +29,7 @@ view.npz contains no pickles. Its arrays:
     original     int64 [m]     the position of the sample that each is a copy of, or its own
     copies       uint8 []      the largest groups of copies, as JSON: [[name, [[name, similarity], ...]], ...]
     trait_sums, trait_counts   float64 [M, J], trait_spread [J], trait_share bool [J]: see traits.py
+    word_..., class_...        the same for file_words and classes_seen
 """
 
 import io
@@ -84,6 +86,8 @@ class View:
     apart: bool = False
     outliers: list[tuple[str, Outlier]] = field(default_factory=list)
     n_outliers: int = 0
+    file_words: Traits | None = None
+    classes_seen: Traits | None = None
 
     @property
     def n_clusters(self) -> int:
@@ -108,7 +112,12 @@ class View:
             confusion=_gather(self.confusion, target),
             labels=target[self.labels].astype(np.int32),
             traits=self.traits and self.traits.merged(target),
+            file_words=self.file_words and self.file_words.merged(target),
+            classes_seen=self.classes_seen and self.classes_seen.merged(target),
         )
+
+    def _traits(self) -> list[tuple[str, Traits | None]]:
+        return [(name, getattr(self, name)) for name in _STORED]
 
     def closeness(self) -> np.ndarray:
         """How close each of the m samples is to the centre of its cluster; larger is closer. [m]"""
@@ -142,7 +151,7 @@ class View:
             "apart": self.apart,
             "n_outliers": self.n_outliers,
             "outliers": [[name, *asdict(outlier).values()] for name, outlier in self.outliers],
-            "traits": self.traits and {"kind": self.traits.kind, "names": self.traits.names},
+            **{name: traits and {"kind": traits.kind, "names": traits.names} for name, traits in self._traits()},
         }
         arrays = {name: getattr(self, name) for name in _ARRAYS}
         arrays |= {"header": _as_bytes(json.dumps(header)), "names": _as_bytes(json.dumps(self.names))}
@@ -151,8 +160,9 @@ class View:
             arrays["texts"] = _as_bytes(json.dumps(self.texts))
         if self.original is not None:
             arrays |= {"original": self.original, "copies": _as_bytes(json.dumps(self.copies))}
-        if self.traits is not None:
-            arrays |= {f"trait_{name}": getattr(self.traits, name) for name in _TRAITS}
+        for name, traits in self._traits():
+            if traits is not None:
+                arrays |= {f"{_STORED[name]}_{part}": getattr(traits, part) for part in _TRAITS}
         path = Path(run_dir) / FILE
         out = io.BytesIO()
         np.savez_compressed(out, **arrays)
@@ -199,6 +209,10 @@ class View:
         texts = json.loads(arrays["texts"].tobytes()) if "texts" in arrays.files else None
         if texts is not None and len(texts) != m:
             raise ValueError("its parts differ in length")
+
+        def stored(name: str) -> Traits | None:
+            return _checked_traits(arrays, header.get(name), n_clusters, _STORED[name])
+
         return cls(
             n=int(header["n"]),
             unit=bool(header["unit"]),
@@ -215,11 +229,14 @@ class View:
             n_outliers=int(header.get("n_outliers") or 0),
             outliers=[(str(name), _outlier(row, n_clusters)) for name, *row in header.get("outliers") or []],
             **_checked_copies(arrays, m),
-            traits=_checked_traits(arrays, header["traits"], n_clusters) if header.get("traits") else None,
+            traits=stored("traits"),
+            file_words=stored("file_words"),
+            classes_seen=stored("classes_seen"),
             **a,
         )
 
 
+_STORED = {"traits": "trait", "file_words": "word", "classes_seen": "class"}  # fields that are Traits, and their arrays
 _TRAITS = ["sums", "counts", "spread", "share"]
 _ARRAYS = ["sizes", "certain", "centres", "confusion", "index", "labels", "confidence", "y", "z", "map_rows", "xy"]
 
@@ -243,13 +260,15 @@ def _checked_copies(arrays: Any, m: int) -> dict[str, Any]:
     }
 
 
-def _checked_traits(arrays: Any, header: Any, n_clusters: int) -> Traits:
+def _checked_traits(arrays: Any, header: Any, n_clusters: int, prefix: str) -> Traits | None:
+    if not header:
+        return None
     names = [str(name) for name in header["names"]]
     table, row = (n_clusters, len(names)), (len(names),)
-    parts = {name: arrays[f"trait_{name}"] for name in _TRAITS}
+    parts = {name: arrays[f"{prefix}_{name}"] for name in _TRAITS}
     for name, shape in {"sums": table, "counts": table, "spread": row, "share": row}.items():
         if parts[name].shape != shape:
-            raise ValueError(f"trait_{name} has shape {parts[name].shape}, needed is {shape}")
+            raise ValueError(f"{prefix}_{name} has shape {parts[name].shape}, needed is {shape}")
     return Traits(str(header["kind"]), names, **{**parts, "share": parts["share"].astype(bool)})
 
 

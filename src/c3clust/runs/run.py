@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from c3clust import data, dist, metrics, report
 from c3clust.data.samples import Dataset, Table
@@ -34,6 +35,7 @@ from c3clust.files import clear_partial, is_partial
 from c3clust.records.assignments import Assignments, write_labels
 from c3clust.records.outliers import write_outliers
 from c3clust.records.record import RunRecord
+from c3clust.report.naming import suggestion
 from c3clust.runs.config import RunConfig
 from c3clust.runs.lock import locked
 from c3clust.training.checkpoint import Checkpoints
@@ -214,9 +216,23 @@ def write_report(folder: Path, estimator: Any, dataset: Dataset, record: RunReco
         columns=[(column.name, column.levels) for column in dataset.columns] if isinstance(dataset, Table) else None,
         duplicates=estimator.duplicates_,
         outliers=estimator.outliers_,
+        seen=None if features is None else _classes_seen(estimator.encoder_, features.x),
     )
     view.write(folder)
+    found = {str(i): suggestion(view, i) for i in range(view.n_clusters)}
+    record.suggested_names = {i: vars(name) for i, name in found.items() if name is not None}
+    record.write(folder / "record.json")
     return report.write(folder, record, view)
+
+
+def _classes_seen(encoder: Any, features: Any) -> tuple[Sequence[str], np.ndarray] | None:
+    """The classes that the encoder knows, and their probabilities for each sample."""
+    known = None if encoder is None else encoder.classes()
+    if known is None:
+        return None
+    names, probabilities = known
+    rows = (np.array(features[i : i + 1024]) for i in range(0, len(features), 1024))
+    return names, np.concatenate([probabilities(torch.from_numpy(part)).numpy() for part in rows])
 
 
 def _monitor_notes(stages: Sequence[dict[str, Any]]) -> list[str]:

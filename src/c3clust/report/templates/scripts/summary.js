@@ -91,8 +91,8 @@ function gallery() {
   arrange();
   const lede = run.shown < run.n ? `${count(run.shown)} of the ${count(run.n)} ${run.noun}s are in this page: the most typical and the least certain of each cluster, and a random sample of the rest.`
     : `All ${count(run.n)} ${run.noun}s are in this page. Typical ones are nearest to the centre of their cluster.`;
-  const none = clusters.filter((c) => !c.size);
-  section("clusters", "Clusters", lede, h("div", { class: "controls" }, h("span", { class: "small", "aria-hidden": "true" }, "Sort by"), order), list,
+  const none = clusters.filter((c) => !c.size), example = clusters.find((c) => c.suggested);
+  section("clusters", "Clusters", example ? [lede, " Suggested names are guesses, and not in use; to use them all: ", h("code", {}, `c3clust label ${run.made.run} --suggested`)] : lede, h("div", { class: "controls" }, h("span", { class: "small", "aria-hidden": "true" }, "Sort by"), order), list,
     none.length ? h("p", { class: "small empty-note" }, `Empty: ${none.map((c) => c.name).join(", ")}.`) : null);
 }
 function cluster(c) {
@@ -105,7 +105,8 @@ function cluster(c) {
     c.top ? h("span", {}, h("b", {}, percent(c.top[1])), ` ${c.top[0]}`) : null,
     c.near === null ? null : h("span", {}, "Nearest ", link(c.near), c.similarity === null ? "" : h("span", { title: "Cosine of the centres of the two clusters" }, ` (${fixed(c.similarity, 2)})`)),
     c.merged.length ? h("span", {}, `Merged with ${c.merged.join(", ")}`) : null,
-    c.named ? h("span", {}, `Number ${c.id}`) : null);
+    c.named ? h("span", {}, `Number ${c.id}`) : null,
+    c.suggested ? h("span", { class: "suggested", title: `Suggested from ${c.suggested[1]}` }, "Suggested name: ", h("q", {}, c.suggested[0])) : null);
   const apart = c.traits.length ? [h("h4", {}, run.traits === "words" ? "Distinguishing words" : "Distinguishing columns"), run.traits === "words" ? words(c) : columns(c)] : null;
   return h("article", { class: items.text ? "cluster wordy" : "cluster", id: `cluster-${c.id}`, tabindex: "-1", "data-id": c.id, "aria-label": c.name },
     h("div", {}, h("h3", {}, mark(i), h("span", {}, heading(c))), facts,
