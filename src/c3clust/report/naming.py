@@ -25,51 +25,12 @@ LIKELY = 0.15  # mean probability of a class of the encoder
 CLOSE = 0.6  # of the first class: then the second one is named too
 KEPT = 12  # terms kept for each cluster
 LONGEST = 60  # characters of a suggestion
-GENERAL = frozenset(
-    [
-        "copy",
-        "crop",
-        "data",
-        "dcim",
-        "desktop",
-        "doc",
-        "docs",
-        "downloads",
-        "dsc",
-        "edited",
-        "file",
-        "files",
-        "final",
-        "folder",
-        "image",
-        "images",
-        "img",
-        "jpeg",
-        "jpg",
-        "mvi",
-        "new",
-        "photo",
-        "photos",
-        "pic",
-        "pics",
-        "picture",
-        "pictures",
-        "png",
-        "pxl",
-        "sample",
-        "samples",
-        "scan",
-        "screenshot",
-        "test",
-        "thumb",
-        "tmp",
-        "train",
-        "untitled",
-        "val",
-        "valid",
-        "whatsapp",
-    ]
-)  # words of camera and system names
+GENERAL = {  # words of camera and system names
+    "copy", "crop", "data", "dcim", "desktop", "doc", "docs", "downloads", "dsc", "edited", "file", "files",
+    "final", "folder", "image", "images", "img", "jpeg", "jpg", "mvi", "new", "photo", "photos", "pic", "pics",
+    "picture", "pictures", "png", "pxl", "sample", "samples", "scan", "screenshot", "test", "thumb", "tmp", "train",
+    "untitled", "val", "valid", "whatsapp",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -84,7 +45,7 @@ def name_traits(names: Sequence[str], labels: np.ndarray, n_clusters: int) -> Tr
     """How many samples of each cluster have a word in the name of their file or its folders; None without words."""
     counts: list[Counter[str]] = [Counter() for _ in range(n_clusters)]
     for name, label in zip(names, labels, strict=True):
-        counts[label].update(name_terms(name))
+        counts[label].update(name_terms(str(name)))
     total = Counter[str]()
     for each in counts:
         total.update(each)
