@@ -14,22 +14,24 @@ import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
 from typing import IO, Any
+from zipfile import ZipFile
 
 from c3clust.errors import InputError
-from c3clust.limits import limit
+from c3clust.limits import limit, unpacked_limit
 
 __all__ = [
-    "append_to", "clear_partial", "expanded", "is_partial", "make_folder", "move", "open_regular", "read_bytes",
-    "read_json", "remove", "sync", "write_atomically",
+    "append_to", "clear_partial", "expanded", "is_partial", "make_folder", "move", "open_regular", "open_zip",
+    "read_bytes", "read_json", "remove", "sync", "write_atomically",
 ]  # fmt: skip
 
 PARTIAL = re.compile(r"\..+\.[0-9a-f]+\.partial")  # a file that is being written
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
-def open_regular(path: Path) -> IO[bytes]:
+def open_regular(path: Path) -> BufferedReader:
     """Open a regular file for reading; OSError for links, pipes, devices and folders."""
     return os.fdopen(_open(path, os.O_RDONLY), "rb")
 
@@ -61,6 +63,20 @@ def read_json(path: Path, most: int | None = None) -> Any:
 
 def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is not a number of JSON")
+
+
+def open_zip(path: Path) -> BufferedReader:
+    """Open a regular file that is a zip archive; ValueError if it unpacks to more than one of its size may."""
+    file = open_regular(path)
+    try:
+        size, packed = sum(part.file_size for part in ZipFile(file).infolist()), os.fstat(file.fileno()).st_size
+        if size > unpacked_limit(packed):
+            raise ValueError(f"it unpacks to {size:,} bytes, too many for a file of {packed:,} (docs/SECURITY.md)")
+        file.seek(0)
+    except BaseException:
+        file.close()
+        raise
+    return file
 
 
 def write_atomically(path: Path, content: bytes) -> None:

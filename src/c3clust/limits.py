@@ -11,7 +11,7 @@ __all__ = ["DEFAULTS", "bomb", "limit", "unpacked_limit"]
 
 DEFAULTS = {
     "C3CLUST_MAX_JSON": 32 * 2**20,  # bytes of one JSON file
-    "C3CLUST_MAX_CLUSTERS": 2**16,  # clusters of a run
+    "C3CLUST_MAX_CLUSTERS": 2**12,  # clusters of a run: the report compares each with each
     "C3CLUST_MAX_RATIO": 100,  # times its size that a data file may unpack to, beside
     "C3CLUST_MAX_SMALL": 2**28,  # bytes that any data file may unpack to
     "C3CLUST_MAX_IMAGE": 2**28,  # bytes of one encoded image
@@ -24,7 +24,7 @@ def limit(name: str) -> int:
     """The limit of this name: that of the environment, or the default.
 
     >>> limit("C3CLUST_MAX_CLUSTERS")
-    65536
+    4096
     """
     given = os.environ.get(name, "")
     if given and not given.isdecimal():

@@ -41,7 +41,8 @@ from typing import Any
 import numpy as np
 
 from c3clust.errors import RunError
-from c3clust.files import open_regular, write_atomically
+from c3clust.files import open_zip, write_atomically
+from c3clust.limits import limit
 from c3clust.records.outliers import Outlier
 from c3clust.report import sprites
 from c3clust.report.traits import Traits
@@ -174,7 +175,7 @@ class View:
         """Read and check run_dir/view.npz."""
         path = Path(run_dir) / FILE
         try:
-            with open_regular(path) as file, np.load(file, allow_pickle=False) as arrays:
+            with open_zip(path) as file, np.load(file, allow_pickle=False) as arrays:
                 return cls._checked(arrays)
         except FileNotFoundError:
             raise RunError(
@@ -191,6 +192,8 @@ class View:
         if not isinstance(header, dict) or header.get("format") != FORMAT:
             raise ValueError(f"it is not a view of format {FORMAT}")
         a = {name: arrays[name] for name in _ARRAYS}
+        if len(a["sizes"]) > limit("C3CLUST_MAX_CLUSTERS"):
+            raise ValueError(f"{len(a['sizes']):,} clusters are more than the limit (docs/SECURITY.md)")
         m, n_clusters, k = len(a["index"]), len(a["sizes"]), len(header["classes"])
         shapes = {"certain": (n_clusters,), "confusion": (n_clusters, k), "labels": (m,), "confidence": (m,), "y": (m,)}
         for name, shape in shapes.items():

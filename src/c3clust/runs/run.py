@@ -32,6 +32,7 @@ from c3clust import data, dist, metrics, report
 from c3clust.data.samples import Dataset, Table
 from c3clust.errors import RunError
 from c3clust.files import clear_partial, is_partial
+from c3clust.limits import limit
 from c3clust.records.assignments import Assignments, write_labels
 from c3clust.records.outliers import write_outliers
 from c3clust.records.record import RunRecord
@@ -126,6 +127,10 @@ class Run:
     def open(self, config: RunConfig) -> Iterator[None]:
         """Hold the folder while the run is trained: start it, or continue it from its checkpoints."""
         self.config, self.started = config, time.perf_counter()
+        n, most = config.params.get("n_clusters"), limit("C3CLUST_MAX_CLUSTERS")
+        if isinstance(n, int) and n > most:
+            why = "the limit of a run. The environment variable C3CLUST_MAX_CLUSTERS raises it."
+            raise RunError(f"n_clusters={n:,} is more than {most:,}, {why}")
         if dist.rank() > 0:
             self.checkpoints = Checkpoints(self.folder)
             yield

@@ -1,9 +1,9 @@
 """Arrays cached on disk: `Entry`, and the entries of decoded pictures.
 
 An entry consists of two files named by the hash of its key: `<hash>.npy`, an array that is memory-mapped, and
-`<hash>.json` with its metadata. The key of decoded pictures includes the name, size, offset and modification time of
-every file, the working size, the channels and the decoder. Files are renamed into place only when complete. The folder
-may be deleted at any time.
+`<hash>.json` with its metadata and the hash of the array, which is compared before each use. The key of decoded
+pictures includes the name, size, offset and modification time of every file, the working size, the channels and the
+decoder. Files are flushed to disk and then renamed into place. The folder may be deleted at any time.
 """
 
 import hashlib
@@ -38,20 +38,26 @@ class Entry:
         return cls(folder / f"{key[:32]}.npy", folder / f"{key[:32]}.json")
 
     def load(self) -> tuple[np.ndarray, dict[str, Any]] | None:
-        """The array as a memory map and the metadata; None if they are missing or cannot be read."""
+        """The array as a memory map and the metadata; None if they are missing or damaged."""
         try:
             info = read_json(self.info)
-            open_regular(self.array).close()  # a pipe or a link is no entry
-            x = np.load(self.array, mmap_mode="r", allow_pickle=False)
-            return (x, info) if isinstance(info, dict) else None
+            if not isinstance(info, dict) or info.get("sha256") != _digest(self.array):
+                return None
+            return np.load(self.array, mmap_mode="r", allow_pickle=False), info
         except (OSError, ValueError, RecursionError):
             return None
 
     def store(self, file: Path, info: dict[str, Any]) -> None:
         """Move a complete .npy file to its final name; the metadata follow, as an entry without them is not valid."""
         sync(file)
+        digest = _digest(file)
         move(file, self.array)
-        write_atomically(self.info, json.dumps(info).encode())
+        write_atomically(self.info, json.dumps(info | {"sha256": digest}).encode())
+
+
+def _digest(path: Path) -> str:
+    with open_regular(path) as file:  # a pipe or a link is no entry
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def new_array(path: Path, shape: tuple[int, ...], dtype: type) -> BinaryIO:
