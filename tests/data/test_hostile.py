@@ -154,7 +154,7 @@ def test_an_npz_that_unpacks_to_too_much(tmp_path, monkeypatch):
     assert data.load(tmp_path / "x.npz").x.shape == (20, 1, 1000, 1000)
 
 
-def write_parquet(path, **columns):
+def write_parquet(path, /, **columns):
     pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     parquet.write_table(pyarrow.table(columns), path)
     return path
@@ -238,3 +238,129 @@ def test_nested_pickles(tmp_path, kind):
     with pytest.raises(DataError, match="is no batch of CIFAR-10"):
         data.load(cifar(tmp_path / "cifar-10-batches-py", nested(kind)))
     assert peak_memory() - before < 2**27
+
+
+# Lists of images
+
+
+@pytest.fixture
+def elsewhere(tmp_path):
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    Image.new("L", (8, 8), 7).save(folder / "secret.png")
+    return folder / "secret.png"
+
+
+def lists(photos, *cells):
+    """A CSV file and a Parquet file of these paths, beside the photos."""
+    (photos / "list.csv").write_text("\n".join(["path", *cells]) + "\n")
+    yield photos / "list.csv"
+    yield write_parquet(photos / "list.parquet", path=list(cells))
+
+
+def test_a_list_names_files_in_its_own_folder(photos, elsewhere):
+    (photos / "below").mkdir()
+    Image.new("L", (8, 8), 9).save(photos / "below" / "5.png")
+    for path in lists(photos, "0.png", "below/5.png", "below/../1.png", str(photos / "2.png")):
+        assert len(data.load(path)) == 4
+    for cell in ("../elsewhere/secret.png", str(elsewhere), "below/../../elsewhere/secret.png"):
+        for path in lists(photos, "0.png", cell):
+            (name, reason), *_ = data.load(path, max_bad=0.5).skipped
+            assert name == cell
+            assert "outside of the folder of the list" in reason
+            assert len(data.load(path, outside=True)) == 2
+
+
+def test_links_do_not_change_what_dots_mean(photos, elsewhere):
+    """`in/..` is the folder of the list, also where `in` is a link to another place."""
+    (photos / "in").symlink_to(elsewhere.parent)
+    (photos.parent / "0.png").write_bytes(b"outside")
+    for path in lists(photos, "in/../0.png"):
+        assert len(data.load(path)) == 1
+
+
+def test_the_command_line_allows_others(photos, elsewhere, c3clust, tmp_path):
+    path = next(lists(photos, "0.png", "1.png", str(elsewhere)))
+    refused = c3clust("fit", path, "-k", 2, "--method", "kmeans", "-o", tmp_path / "run")
+    assert refused.returncode == 2
+    assert "--outside" in refused.stderr
+    words = ("fit", path, "-k", 2, "--method", "kmeans", "-o", tmp_path / "run2", "--outside", "-q")
+    assert c3clust(*words).returncode == 0
+    assert "--outside" in c3clust("predict", tmp_path / "run2", path).stderr
+    assert c3clust("predict", tmp_path / "run2", path, "--outside").returncode == 0
+    assert "--outside" in c3clust("export", tmp_path / "run2", "--to", tmp_path / "out").stderr
+    assert c3clust("export", tmp_path / "run2", "--to", tmp_path / "out", "--outside").returncode == 0
+    assert elsewhere.read_bytes() in [file.read_bytes() for file in (tmp_path / "out").rglob("*.png")]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("path,label\n0.png,a,b\n1.png,b\n", "3 cells in row 1 and 2 columns"),
+        ("path,label\n0.png\n1.png,b\n", "1 cells in row 1"),
+        ("path,label\n0.png,\n1.png,b\n", "no label in row 1"),
+        ("path,path\n0.png,1.png\n", "more than one column 'path'"),
+        (f"path\n{'a' * 200_000}.png\n", "cannot be read as CSV"),
+        (f"path\n{'a' * 5000}.png\n0.png\n", "File name too long"),
+        ("path\n0.png\0\n", "null"),
+    ],
+)
+def test_rows_of_a_list(photos, text, said):
+    (photos / "list.csv").write_text(text)
+    with pytest.raises(DataError, match=said):
+        data.load(photos / "list.csv")
+
+
+@pytest.mark.parametrize(("name", "separator"), [("list.csv", ";"), ("list.tsv", "\t")])
+def test_separators_of_a_list(photos, name, separator):
+    (photos / name).write_text(f"path{separator}label\n0.png{separator}a\n1.png{separator}b\n")
+    assert list(data.load(photos / name).classes) == ["a", "b"]
+
+
+# Words
+
+
+def test_words_that_cannot_be_written_are_found_before_training(tmp_path):
+    np.savez(tmp_path / "x.npz", x=np.zeros((2, 4, 4)), y=np.array(["a\ud800", "b"]))
+    with pytest.raises(DataError, match=r"the name of a class with U\+D800, which is no character"):
+        data.load(tmp_path / "x.npz")
+    with pytest.raises(DataError, match=r"a text with U\+D800"):
+        data.load(["a \ud800", "b"])
+
+
+def test_names_of_files_that_are_not_utf8_are_kept(photos):
+    os.rename(photos / "0.png", os.fsencode(photos) + b"/\xff.png")
+    assert "\udcff.png" in data.load(photos).names
+
+
+# Many columns
+
+
+def test_each_column_is_converted_once(tmp_path, monkeypatch):
+    """20,000 columns took 9 s: each was converted four times, and had a scaler of its own."""
+    from sklearn.preprocessing import StandardScaler
+
+    from c3clust.data.sources import table
+    from c3clust.encoders.rows import TableEncoder
+
+    calls = []
+    for owner, name in ((table, "numbers"), (StandardScaler, "fit")):
+        monkeypatch.setattr(owner, name, counted(getattr(owner, name), calls))
+    x = np.random.default_rng(0).normal(size=(5, 300))
+    lines = [",".join(f"c{i}" for i in range(300)), *(",".join(map(str, row)) for row in x)]
+    (tmp_path / "x.csv").write_text("\n".join(lines))
+    found = data.load(tmp_path / "x.csv")
+    np.testing.assert_array_equal(found.x, x)
+    encoder = TableEncoder()
+    encoder.fit(found)
+    np.testing.assert_allclose([column.mean for column in encoder.columns], x.mean(axis=0))
+    assert calls.count("numbers") == 300
+    assert calls.count("fit") == 1
+
+
+def counted(function, calls):
+    def call(*args, **kwargs):
+        calls.append(function.__name__)
+        return function(*args, **kwargs)
+
+    return call

@@ -51,6 +51,7 @@ def fit(
     workers: opt.Workers = None,
     memory: opt.Memory = None,
     max_bad: opt.MaxBad = 0.05,
+    outside: opt.Outside = False,
     checkpoint_minutes: Annotated[
         float, typer.Option(help="A checkpoint each epoch, and after so many minutes.", min=0)
     ] = 10.0,
@@ -82,7 +83,7 @@ def fit(
     params = {"encoder": encoder, "finetune": finetune or None, "device": device, "image_size": image_size}
     params |= {"guard": None if guard else False, "outliers": outliers or None, "verbose": verbose}
     options = {"labels": labels, "embeddings": embeddings, "image_size": image_size, "kind": kind}
-    options |= opt.reading_options(column, cache, workers, memory, max_bad)
+    options |= opt.reading_options(column, cache, workers, memory, max_bad, outside)
     run = resolve(method, recipe, settings or [], source, clusters, params=params, options=options)
     new = Run(
         folder,

@@ -34,6 +34,7 @@ Columns = Annotated[
     list[str] | None,
     typer.Option("--column", help="A column to cluster; one of words as texts. Repeatable.", show_default="all"),
 ]
+Outside = Annotated[bool, typer.Option("--outside", help="A list of images may name files outside of its folder.")]
 Cache = Annotated[Path | None, typer.Option("--cache", help="A folder that keeps decoded images for the next time.")]
 Workers = Annotated[
     int | None, typer.Option("--workers", help="Processes that decode.", show_default="one per core", min=1)
@@ -47,7 +48,12 @@ Memory = Annotated[
 
 
 def reading_options(
-    columns: list[str] | None, cache: Path | None, workers: int | None, memory: int | None, max_bad: float
+    columns: list[str] | None,
+    cache: Path | None,
+    workers: int | None,
+    memory: int | None,
+    max_bad: float,
+    outside: bool = False,
 ) -> dict[str, Any]:
     """How files are read: options for `data.load`, which counts memory in bytes."""
     return {
@@ -56,6 +62,7 @@ def reading_options(
         "workers": workers,
         "memory": None if memory is None else memory * 2**20,
         "max_bad": max_bad,
+        "outside": outside or None,
     }
 
 

@@ -26,6 +26,7 @@ def predict(
     workers: opt.Workers = None,
     memory: opt.Memory = None,
     max_bad: opt.MaxBad = 0.05,
+    outside: opt.Outside = False,
 ) -> None:
     """Sort new images into the clusters of a run: name, cluster, confidence as CSV.
 
@@ -36,7 +37,7 @@ def predict(
 
     named = {name: value for name, value in (("device", device), ("encoder", encoder)) if value}
     estimator = methods.load_model(run, **named)
-    given = opt.reading_options(column, cache, workers, memory, max_bad)
+    given = opt.reading_options(column, cache, workers, memory, max_bad, outside)
     options = estimator.preprocessor_.load_options() | {
         name: value for name, value in given.items() if value is not None
     }

@@ -29,6 +29,7 @@ def export(
     ] = 0.0,
     link: Annotated[bool, typer.Option("--link", help="Link to the originals instead of copying them.")] = False,
     source: Annotated[str | None, typer.Option("--source", help="Where the images are now, if they moved.")] = None,
+    outside: opt.Outside = False,
 ) -> None:
     """Copy the images of a run into one folder per cluster. The originals are not changed.
 
@@ -39,7 +40,7 @@ def export(
     """
     from c3clust.report.export import export_run
 
-    exported = export_run(run, to, source, min_confidence=min_confidence, link=link)
+    exported = export_run(run, to, source, min_confidence=min_confidence, link=link, outside=outside)
     opt.out(f"{exported.n:,} images in {len(exported.folders)} folders of {to}")
     for name in exported.missing:
         opt.err(f"could not be read: {name}")

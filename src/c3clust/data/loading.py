@@ -14,7 +14,7 @@ import numpy as np
 from c3clust.data import sources
 from c3clust.data.io.stream import Stream
 from c3clust.data.places import DatasetInfo, find, require, searched
-from c3clust.data.samples import Dataset
+from c3clust.data.samples import Dataset, check_words
 from c3clust.data.source import Claim, Options, PublicDataset
 from c3clust.data.sources.arrays import from_array
 from c3clust.data.sources.table import from_frame, is_frame
@@ -74,6 +74,7 @@ def load(
     columns: Sequence[str] = (),
     words: Sequence[str] = (),
     pixel_max: float | str | None = None,
+    outside: bool = False,
 ) -> Dataset:
     """Load a dataset.
 
@@ -118,6 +119,8 @@ def load(
     pixel_max : 1, 255 or "type", optional
         The value of white in arrays of pictures that are not uint8. "type": 1 in floats, 255 in integers. Default: 1 if
         no value is larger, else 255. A fitted model reads new pictures with the value it was fitted with.
+    outside : bool
+        Let a table of images name files outside of its own folder.
 
     Returns
     -------
@@ -126,8 +129,12 @@ def load(
     cache = Path(cache) if cache else None
     options = Options(
         labels, image_size, channels, max_bad, memory, workers, cache, largest, embeddings, kind, tuple(columns),
-        tuple(words), pixel_max,
+        tuple(words), pixel_max, outside,
     )  # fmt: skip
+    return check_words(_load(place, options, Path(root) if root else None))
+
+
+def _load(place: Any, options: Options, root: Path | None) -> Dataset:
     if isinstance(place, Dataset):
         return place
     if isinstance(place, str) and not place:
@@ -137,14 +144,14 @@ def load(
     if is_frame(place):
         return from_frame(place, options)
     if not isinstance(place, str | PathLike):
-        return from_array(place, embeddings=embeddings, pixel_max=pixel_max)
-    named = _load_name(place, options, Path(root) if root else None) if isinstance(place, str) else None
+        return from_array(place, embeddings=options.embeddings, pixel_max=options.pixel_max)
+    named = _load_name(place, options, root) if isinstance(place, str) else None
     return _load_path(Path(place), options) if named is None else named
 
 
-def load_listed(place: str, kind: str | None = None) -> Dataset:
+def load_listed(place: str, kind: str | None = None, outside: bool = False) -> Dataset:
     """As `load`, but image files are listed only, the unreadable ones too: x is a `Stream` with their spans."""
-    options = Options(kind=kind, listed=True)
+    options = Options(kind=kind, listed=True, outside=outside)
     return _load_name(place, options, None) or _load_path(Path(place), options)
 
 

@@ -10,6 +10,8 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
+from c3clust.errors import DataError
+
 
 @runtime_checkable
 class ArrayLike(Protocol):
@@ -64,6 +66,24 @@ class Dataset:
     def to_samples(self, x: ArrayLike, policy: str) -> "Samples":
         """Samples with these x (pictures or vectors) and the metadata of this dataset."""
         return Samples(x, self.names, self.y, self.classes, self.skipped, self.place, policy, self.notes)
+
+
+def check_words(dataset: Dataset) -> Dataset:
+    """The dataset; DataError if a word of it cannot be written to a file.
+
+    Bytes of a file name that are not UTF-8 can be: Python keeps them as surrogates from U+DC80 to U+DCFF.
+    """
+    columns = [word for column in getattr(dataset, "columns", ()) for word in (column.name, *(column.levels or ()))]
+    texts = dataset.x[:] if isinstance(dataset, Texts) else ()
+    parts = {"class": dataset.classes or (), "sample": dataset.names, "column": columns, "text": texts}
+    for what, words in parts.items():
+        try:
+            "\n".join(map(str, words)).encode("utf-8", "strict" if what == "text" else "surrogateescape")
+        except UnicodeEncodeError as error:
+            bad = f"U+{ord(error.object[error.start]):04X}"
+            named = "a text" if what == "text" else f"the name of a {what}"
+            raise DataError(f"{dataset.place} has {named} with {bad}, which is no character. Write it again.") from None
+    return dataset
 
 
 @dataclass(frozen=True)

@@ -64,6 +64,7 @@ class Options:
     columns: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
     pixel_max: float | str | None = None
+    outside: bool = False
     listed: bool = False  # image files are listed and not decoded
 
     def __post_init__(self) -> None:

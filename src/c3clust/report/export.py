@@ -55,9 +55,18 @@ class Exported:
 
 
 def export_run(
-    run: Path, to: Path, source: str | None = None, *, min_confidence: float = 0.0, link: bool = False
+    run: Path,
+    to: Path,
+    source: str | None = None,
+    *,
+    min_confidence: float = 0.0,
+    link: bool = False,
+    outside: bool = False,
 ) -> Exported:
-    """`export` with the images of the run's source, or of `source` if they have moved."""
+    """`export` with the images of the run's source, or of `source` if they have moved.
+
+    outside: a list of images may name files outside of its folder.
+    """
     record = RunRecord.read(run / "record.json")
     description = record.data
     if source is None and not record.is_own():
@@ -72,7 +81,7 @@ def export_run(
     files: Sequence[Original] | None = originals(place, names)
     if files is not None:
         return export(run, to, files=files, min_confidence=min_confidence, link=link)
-    samples = data.load_listed(place, "image" if kind == "image" else None)
+    samples = data.load_listed(place, "image" if kind == "image" else None, outside)
     if not isinstance(samples.x, Stream):
         if list(samples.names) != list(names):
             raise InputError(_elsewhere(place))
@@ -80,6 +89,8 @@ def export_run(
     spans = dict(zip(samples.names, samples.x.spans, strict=True))  # with those that the run could not read
     if any(name not in spans for name in names):
         raise InputError(_elsewhere(place))
+    if refused := next((spans[name].refused for name in names if spans[name].refused), None):
+        raise InputError(f"{place!r} has images that cannot be exported: {refused}.")
     files = [_whole_file(spans[name], samples.x) or spans[name] for name in names]
     return export(run, to, files=files, min_confidence=min_confidence, link=link)
 

@@ -11,7 +11,7 @@ from c3clust.runs.run import FEATURES
 
 __all__ = ["trusted"]
 
-PATHS = ("cache", "root")  # options of `data.load` that are paths
+PATHS = ("cache", "root", "outside")  # options of `data.load` that are paths, or allow some
 SIZES = ("workers", "memory")  # and those that depend on the machine
 
 

@@ -39,7 +39,7 @@ def test_rows_without_a_readable_file_are_skipped(photos):
         ("ant/0.png,red\nant/1.png,blue\n", "none for images"),
         ("path,label\n", "holds no images"),
         ("path,label\nant/0.png,\n", "no label in row 1"),
-        ("path,label\nant/0.png\n", "no label in row 1"),
+        ("path,label\nant/0.png\n", "1 cells in row 1"),
     ],
 )
 def test_a_csv_that_cannot_be_used_gets_one_sentence(photos, text, words):

@@ -26,6 +26,7 @@ MISSING = frozenset({"", "na", "n/a", "nan", "null", "?"})
 SEPARATORS = ",;\t|"
 BATCH = 4096  # rows of a Parquet file that are read at a time
 CELL = 32  # bytes of a small value in memory
+SIMPLE = ({str}, {int}, {float})  # types of a column's cells that numpy converts at once, as float() does
 Cells = dict[str, list[Any]]
 
 
@@ -40,7 +41,8 @@ def read_cells(path: Path) -> Cells:
                 f"{path} has {len(row)} cells in row {number} and {len(header)} columns. Give each row a cell for each "
                 "column, and put cells that hold the separator in quotes."
             )
-    return {name: [row[i] for row in rows] for i, name in enumerate(header)}
+    columns = zip(*rows, strict=True) if rows else ([] for _ in header)
+    return {name: list(column) for name, column in zip(header, columns, strict=True)}
 
 
 def peek(path: Path, rows: int = 50) -> Cells:
@@ -63,6 +65,11 @@ def is_missing(cell: Any) -> bool:
 
 def numbers(column: list[Any]) -> np.ndarray | None:
     """The column as float64, NaN where missing; None if any cell is not a number."""
+    if set(map(type, column)) in SIMPLE:
+        try:
+            return np.array(column, dtype=np.float64)
+        except (ValueError, OverflowError):
+            pass  # with missing values, or not numbers
     x = np.full(len(column), np.nan)
     for i, cell in enumerate(column):
         if is_missing(cell):

@@ -1,17 +1,18 @@
 """A CSV or Parquet table of images: a column of paths, or (Parquet) of encoded bytes, and optionally a label column.
 
-The columns are found by their names (PATHS, BYTES, LABELS), without regard to case. Paths are absolute, or relative to
-the folder of the table. Cells of bytes are binary values, or Hugging Face's {bytes, path}.
+The columns are found by their names (PATHS, BYTES, LABELS), without regard to case. Paths are relative to the folder of
+the table and lead to files in it, at any depth; `outside` allows others, and absolute ones. Cells of bytes are binary
+values, or Hugging Face's {bytes, path}.
 """
 
-import csv
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from c3clust.data.io.cells import LABELS, csv_errors, find_column, open_parquet, parquet_batches
+from c3clust.data.io.cells import LABELS, find_column, open_parquet, parquet_batches, read_cells
 from c3clust.data.io.pictures import EncodedFiles, to_samples
 from c3clust.data.io.spans import Span, Spool
 from c3clust.data.samples import Samples
@@ -21,12 +22,13 @@ from c3clust.errors import DataError
 
 PATHS = ("path", "file", "file_name", "filename", "image_path", "filepath", "image")
 BYTES = ("image", "img", "bytes", "image_bytes", "image.bytes")
+OUTSIDE = "it lies outside of the folder of the list, which --outside (in Python outside=True) allows"
 EMPTY = Span("", 0, refused="an empty cell")
 
 
 def read(path: Path, options: Options, name: str | None = None) -> Samples:
     """The images of the table, in the order of its rows."""
-    if path.suffix.lower() == ".csv":
+    if path.suffix.lower() != ".parquet":
         return _read_csv(path, options)
     with open_parquet(path) as file:
         return read_batches(parquet_batches(file, path, rows=256), path, options)
@@ -48,7 +50,7 @@ def read_batches(batches: Iterator[Any], path: Path, options: Options, classes: 
         if image is None:
             raise DataError(_no_column(path, columns, BYTES[0]))
         for value in batch.column(image).to_pylist():
-            span, file = _cell(value, folder, spool)
+            span, file = _cell(value, folder, spool, options.outside)
             found.append((str(file or len(found)), span))
         labels += batch.column(label).to_pylist() if label else []
     spool.close()
@@ -61,34 +63,35 @@ def read_batches(batches: Iterator[Any], path: Path, options: Options, classes: 
 
 
 def _read_csv(path: Path, options: Options) -> Samples:
-    with csv_errors(path), path.open(newline="", encoding="utf-8-sig") as file:
-        rows = csv.DictReader(file)
-        columns = [column or "" for column in rows.fieldnames or ()]
-        image, label = find_column(columns, PATHS), find_column(columns, LABELS)
-        if image is None:
-            raise DataError(_no_column(path, columns, PATHS[0]))
-        cells = [(row[image] or "", row[label] if label else None) for row in rows]
-    found = [(cell, _file_span(path.parent, cell) if cell else EMPTY) for cell, _ in cells]
-    y, classes = checked_labels([value for _, value in cells if label], len(cells), path)
+    cells = read_cells(path)
+    image, label = find_column(list(cells), PATHS), find_column(list(cells), LABELS)
+    if image is None:
+        raise DataError(_no_column(path, list(cells), PATHS[0]))
+    found = [(cell, _file_span(path.parent, cell, options.outside) if cell else EMPTY) for cell in cells[image]]
+    y, classes = checked_labels(cells[label] if label else [], len(found), path)
     return to_samples(EncodedFiles.of(found, str(path), y=y, classes=classes), options)
 
 
-def _cell(value: Any, folder: Path, spool: Spool) -> tuple[Span, str | None]:
+def _cell(value: Any, folder: Path, spool: Spool, outside: bool) -> tuple[Span, str | None]:
     """The span of a cell's image, and its path if it has one."""
     data, file = (value.get("bytes"), value.get("path")) if isinstance(value, dict) else (value, None)
     if isinstance(data, str):
         data, file = None, data
     if data and not isinstance(data, bytes):
         return Span("", 0, refused=f"a cell of type {type(data).__name__}, not of bytes"), file
-    return spool.add(data) if data else _file_span(folder, file) if file else EMPTY, file
+    return spool.add(data) if data else _file_span(folder, str(file), outside) if file else EMPTY, file
 
 
-def _file_span(folder: Path, cell: str) -> Span:
-    file = folder.absolute() / cell
+def _file_span(folder: Path, cell: str, outside: bool) -> Span:
+    """The file that a cell names; `..` is resolved in the path, before any link is followed."""
+    base = os.path.abspath(folder)
+    file = os.path.normpath(os.path.join(base, cell))
+    if not outside and not Path(file).is_relative_to(base):
+        return Span(file, 0, refused=OUTSIDE)
     try:
-        return Span(str(file), file.stat().st_size)
+        return Span(file, os.stat(file).st_size)
     except (OSError, ValueError) as error:
-        return Span(str(file), 0, refused=getattr(error, "strerror", None) or str(error))
+        return Span(file, 0, refused=getattr(error, "strerror", None) or str(error))
 
 
 def checked_labels(values: Sequence[Any], n: int, path: Path) -> tuple[np.ndarray | None, list[str] | None]:

@@ -11,7 +11,6 @@ name for labels (io/cells.py) is used for metrics only, unless it is chosen or d
 key or index that differs in all rows contains the names of the rows, and is not clustered.
 """
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ import numpy as np
 
 from c3clust.data.io import cells
 from c3clust.data.io.cells import LABELS, Cells, find_column, numbers, words
-from c3clust.data.io.decode import is_image_name
+from c3clust.data.io.decode import EXTENSIONS, is_image_name
 from c3clust.data.samples import Column, Dataset, Table
 from c3clust.data.source import Claim, Options
 from c3clust.data.sources import manifest
@@ -27,6 +26,7 @@ from c3clust.data.sources.texts import from_texts
 from c3clust.errors import DataError, InputError, suggest
 
 NAMES = ("id", "name", "key", "index")
+Numeric = dict[str, np.ndarray | None]  # the columns to cluster as numbers, None for other columns
 WORDS = 3.0  # mean number of words per cell from which a column contains texts
 
 
@@ -68,11 +68,12 @@ def from_cells(found: Cells, place: str, options: Options, *, first: int = 0) ->
     names = _row_names(found[named]) if named and named not in options.columns else None
     y, classes, label = _true_labels(found, place, options)
     rest = [name for name in options.columns or found if name != label and (name != named or names is None)]
-    column = _text_column(found, rest, place, options)
+    numeric = {name: None if name in options.words else numbers(found[name]) for name in rest}
+    column = _text_column(found, numeric, place, options)
     if column is not None:
         texts = [None if cells.is_missing(cell) else str(cell) for cell in found[column]]
         return from_texts(texts, place, names, y, classes, first=first)
-    columns, x, notes = _typed({name: found[name] for name in rest}, place, options.words)
+    columns, x, notes = _typed(found, numeric, place)
     if label:
         notes.append(f"Column {label!r} is taken for true labels: it is used for scores only.")
     names = names or [str(i + first) for i in range(n)]
@@ -98,10 +99,12 @@ def _lists_images(path: Path) -> bool:
 
 def _mostly_images(column: list[Any]) -> bool:
     def is_image(cell: Any) -> bool:
-        encoded = isinstance(cell, bytes) or (isinstance(cell, dict) and "bytes" in cell)
-        return encoded or (isinstance(cell, str) and is_image_name(cell))
+        if isinstance(cell, str):
+            return cell.lower().endswith(EXTENSIONS) and is_image_name(cell)
+        return isinstance(cell, bytes) or (isinstance(cell, dict) and "bytes" in cell)
 
-    return 2 * sum(map(is_image, column)) >= max(sum(not cells.is_missing(cell) for cell in column), 1)
+    images = sum(map(is_image, column))
+    return images > 0 and 2 * images >= sum(not cells.is_missing(cell) for cell in column)
 
 
 def _row_names(column: list[Any]) -> list[str] | None:
@@ -119,17 +122,18 @@ def _true_labels(found: Cells, place: str, options: Options) -> tuple[np.ndarray
     return y, classes, label
 
 
-def _text_column(found: Cells, rest: Sequence[str], place: str, options: Options) -> str | None:
+def _text_column(found: Cells, numeric: Numeric, place: str, options: Options) -> str | None:
     """The column of texts to cluster; None for a table of rows."""
     if options.kind == "table":
         return None
-    wordy = [name for name in rest if numbers(found[name]) is None and words(found[name]) is not None]
+    rest = list(numeric)
+    wordy = [name for name in rest if numeric[name] is None and words(found[name]) is not None]
     if options.kind == "text" or (options.columns and len(rest) == 1 and wordy):
         clear = [name for name in wordy if _is_text(found[name])] if len(wordy) > 1 else wordy
         if len(clear) == 1 or (len(rest) == 1 and words(found[rest[0]]) is not None):
             return (clear or rest)[0]
         raise InputError(f"{place} has {len(wordy)} columns of words: name the one to cluster with --column NAME.")
-    informative = [name for name in rest if not _counts(found[name])]
+    informative = [name for name in rest if not _counts(numeric[name])]
     if len(wordy) == 1 and informative == wordy:
         return wordy[0]
     texts = [name for name in wordy if _is_text(found[name])]
@@ -147,20 +151,16 @@ def _is_text(column: list[Any]) -> bool:
     return len(set(given)) > len(given) / 2 and sum(len(cell.split()) for cell in given) >= WORDS * len(given)
 
 
-def _counts(column: list[Any]) -> bool:
+def _counts(x: np.ndarray | None) -> bool:
     """Whether a column contains only row numbers, or is empty."""
-    x = numbers(column)
     return x is not None and bool(np.isnan(x).all() or (x[0] in (0, 1) and (np.diff(x) == 1).all()))
 
 
-def _typed(found: Cells, place: str, wordy: Sequence[str]) -> tuple[list[Column], np.ndarray, list[str]]:
-    """Columns of numbers or categories, their values [n, C], and notes on columns that are neither.
-
-    wordy: columns that are categories even if their cells are numbers.
-    """
+def _typed(found: Cells, numeric: Numeric, place: str) -> tuple[list[Column], np.ndarray, list[str]]:
+    """Columns of numbers or categories, their values [n, C], and notes on columns that are neither."""
     columns, values, notes = [], [], []
-    for name, column in found.items():
-        x, given = None if name in wordy else numbers(column), None
+    for name, x in numeric.items():
+        column, given = found[name], None
         if x is None and (given := words(column)) is None:
             kind = type(next(cell for cell in column if not cells.is_missing(cell))).__name__
             notes.append(f"Column {name!r} is left out: its cells are neither numbers nor words, but {kind}.")
