@@ -39,7 +39,8 @@ def _recipes() -> Iterator[str]:
 
     for name in recipes.names():
         recipe = recipes.load(name)
-        yield f"{name:24} {recipe['method']} on {recipe['data']}, {recipe['n_clusters']} clusters"
+        on = f"{recipe['data']}, {recipe['n_clusters']} clusters" if "data" in recipe else "pictures of your own"
+        yield f"{name:24} {recipe['method']} on {on}"
 
 
 def _experiments() -> Iterator[str]:

@@ -1,9 +1,9 @@
 """Recipes: a method, its dataset, and the values that differ from the method's defaults, one TOML file per recipe.
 
-`AS_PUBLISHED` is C3 as Sadeghi et al. (BMVC 2023, sections 3 and 4) describe it. The recipes of the paper's datasets
-contain it, apart from what the paper itself changes (zeta of Tiny-ImageNet) and from the guard, which they leave on:
-it only acts on a run that collapses. Recipes for a CPU have budgets of their own, guidance by views, which the studies
-of docs/REPRODUCTION.md are about, and the package's defaults otherwise.
+A recipe with a `base` has all values of that recipe, apart from those that it gives itself. "As published" has one
+definition, the recipe c3-as-published. The recipes of the paper's datasets are based on it, and `AS_PUBLISHED` is its
+method: all of its parameters but the network and the views, which depend on the data. Recipes for a CPU have budgets of
+their own, guidance by views, which the studies of docs/REPRODUCTION.md are about, and the package's defaults otherwise.
 """
 
 import tomllib
@@ -14,26 +14,7 @@ from c3clust.errors import InputError, suggest
 
 __all__ = ["AS_PUBLISHED", "load", "names"]
 
-AS_PUBLISHED: dict[str, Any] = {
-    "guidance": "views",
-    # Stage 1: CC, with a cluster head that starts at random and a constant learning rate.
-    "cc_warmup": 0,
-    "cc_schedule": "constant",
-    "cc_lr": 3e-4,
-    "cc_epochs": 1000,
-    "cc_batch_size": 256,
-    # Stage 2: the C3 loss trains f and g_I; labels come from the frozen cluster head.
-    "zeta": 0.6,
-    "gamma": 0.1,
-    "head": "frozen",
-    "settle": 0,
-    "readout": "head",
-    "guard": False,
-    "schedule": "constant",
-    "lr": 1e-5,
-    "epochs": 20,
-    "batch_size": 128,
-}
+NETWORK = ("backbone", "stem", "image_size", "projection_dim", "augment", "tau_i", "tau_c")
 
 
 def names() -> list[str]:
@@ -42,7 +23,12 @@ def names() -> list[str]:
 
 
 def load(name: str) -> dict[str, Any]:
-    """{"method", "data", "n_clusters", "params"} of a recipe."""
+    """{"method", "params"} of a recipe, and "data" and "n_clusters" where it has them."""
     if name not in names():
         raise InputError(f"recipe {name!r} is unknown. {suggest(name, names())}")
-    return tomllib.loads((files(__name__) / f"{name}.toml").read_text(encoding="utf-8"))
+    own = tomllib.loads((files(__name__) / f"{name}.toml").read_text(encoding="utf-8"))
+    base = load(own.pop("base")) if "base" in own else {}
+    return base | own | {"params": base.get("params", {}) | own.get("params", {})}
+
+
+AS_PUBLISHED = {name: value for name, value in load("c3-as-published")["params"].items() if name not in NETWORK}

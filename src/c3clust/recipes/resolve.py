@@ -126,7 +126,7 @@ def parse_settings(method: str, settings: Sequence[str], base: Mapping[str, Any]
 def default_clusters(source: str, labels: str | None = None) -> int:
     """The number of clusters of a known dataset according to its recipe, else the number of classes of the source."""
     for recipe in map(recipes.load, recipes.names()):
-        if recipe["data"] == source:
+        if recipe.get("data") == source:
             return int(recipe["n_clusters"])
     y = data.load(source, **_given({"labels": labels})).y
     if y is None:

@@ -19,14 +19,14 @@ def unit(n, d, seed=0, dtype=torch.float64):
     return z / z.norm(dim=1, keepdim=True)
 
 
-def loop(z_a, z_b, zeta, gamma):
+def loop(z_a, z_b, zeta, gamma, twins="always"):
     z = torch.cat([z_a, z_b]).tolist()
     n, total, positives = len(z_a), 0.0, 0
     for i in range(2 * n):
         s = [sum(a * b for a, b in zip(z[i], z[j], strict=True)) for j in range(2 * n)]
         w = [math.exp(gamma * (1 - abs(v))) for v in s]
         w = [v / sum(w) for v in w]
-        positive = [s[j] >= zeta or j % n == i % n for j in range(2 * n)]
+        positive = [s[j] >= zeta or j == i or (twins == "always" and j % n == i % n) for j in range(2 * n)]
         numerator = sum(math.exp(s[j]) for j in range(2 * n) if positive[j])
         denominator = sum(w[j] * math.exp(s[j]) for j in range(2 * n))
         total -= math.log(numerator / denominator)
@@ -37,11 +37,35 @@ def loop(z_a, z_b, zeta, gamma):
 @pytest.mark.parametrize("n", [1, 2, 5, 8])
 @pytest.mark.parametrize("zeta", [-1.0, -0.2, 0.3, 0.6, 0.95, 1.0])
 @pytest.mark.parametrize("gamma", [0.0, 0.1, 5.0])
-def test_loss_and_positives_equal_the_loop(n, zeta, gamma):
+@pytest.mark.parametrize("twins", ["always", "threshold"])
+def test_loss_and_positives_equal_the_loop(n, zeta, gamma, twins):
     z_a, z_b = unit(n, 3, 1), unit(n, 3, 2)
-    loss, positives = loop(z_a, z_b, zeta, gamma)
-    assert c3_loss(z_a, z_b, zeta, gamma).item() == pytest.approx(loss, abs=1e-10)
-    assert positives_per_view(z_a, z_b, zeta).item() == pytest.approx(positives)
+    loss, positives = loop(z_a, z_b, zeta, gamma, twins)
+    assert c3_loss(z_a, z_b, zeta, gamma, twins).item() == pytest.approx(loss, abs=1e-10)
+    assert positives_per_view(z_a, z_b, zeta, twins).item() == pytest.approx(positives)
+
+
+def test_gamma_0_has_half_the_gradient_of_the_released_loss():
+    """The released code: no weights, s > zeta, self and twin always positive, the sum divided by N instead of 2N."""
+    z_a, z_b = unit(6, 4, 1).requires_grad_(), unit(6, 4, 2).requires_grad_()
+    z = torch.cat([z_a, z_b])
+    s = z @ z.T
+    positive = (s > 0.2) | torch.eye(6, dtype=torch.bool).repeat(2, 2)
+    released = -((s.exp() * positive).sum(1) / s.exp().sum(1)).log().sum() / 6
+    for e, f in zip(
+        torch.autograd.grad(released, (z_a, z_b)),
+        torch.autograd.grad(c3_loss(z_a, z_b, 0.2, 0.0), (z_a, z_b)),
+        strict=True,
+    ):
+        torch.testing.assert_close(e, 2 * f)
+
+
+def test_twins_reach_the_objective_and_mean_guidance_by_views(network):
+    x = np.random.default_rng(0).normal(size=(40, 5))
+    assert C3(2, twins="threshold", epochs=0, cc_epochs=1, random_state=0).fit(x).guidance_ == "views"
+    batch = Batch(*views())
+    counts = [C3Objective(1.0, 0.1, 1.0, "frozen", twins)(network, batch) for twins in ("always", "threshold")]
+    assert [terms["positives_per_view"].item() for terms in counts] == [2, 1]
 
 
 @pytest.mark.parametrize("gamma", [0.0, 0.1, 3.0])
@@ -205,6 +229,7 @@ def test_start_equals_the_start_it_would_have_trained_itself():
         ({"zeta": float("nan")}, "zeta=nan is not a finite number"),
         ({"gamma": -1}, r"gamma=-1 is outside \[0, inf\)"),
         ({"head": "frozn"}, "Did you mean frozen"),
+        ({"twins": "alway"}, "Did you mean always"),
         ({"epochs": -1}, "epochs=-1"),
         ({"cc_batch_size": 1}, "cc_batch_size=1"),
         ({"start": 3}, "start is a int"),
@@ -217,13 +242,14 @@ def test_bad_parameters_get_one_sentence(params, message):
         C3(2, **params).fit(np.random.default_rng(0).normal(size=(20, 3)))
 
 
-@pytest.mark.parametrize("gamma", [0.0, 0.1])
-def test_a_large_batch_takes_one_pass_and_gives_the_same(monkeypatch, gamma):
+@pytest.mark.parametrize("gamma", [0.0, 0.1, 3000.0])
+@pytest.mark.parametrize("twins", ["always", "threshold"])
+def test_a_large_batch_takes_one_pass_and_gives_the_same(monkeypatch, gamma, twins):
     z_a, z_b = unit(130, 16, 1).requires_grad_(), unit(130, 16, 2).requires_grad_()
-    one_pass = c3_loss(z_a, z_b, 0.3, gamma)
+    one_pass = c3_loss(z_a, z_b, 0.3, gamma, twins)
     found = torch.autograd.grad(one_pass, (z_a, z_b))
     monkeypatch.setattr("c3clust.methods.c3.loss.ONE_PASS_FROM", 10**9)
-    plain = c3_loss(z_a, z_b, 0.3, gamma)
+    plain = c3_loss(z_a, z_b, 0.3, gamma, twins)
     torch.testing.assert_close(one_pass, plain, rtol=1e-10, atol=0)
     for f, e in zip(found, torch.autograd.grad(plain, (z_a, z_b)), strict=True):
         torch.testing.assert_close(f, e, rtol=1e-8, atol=1e-14)

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from c3clust import C3, CC, acc, data
+from c3clust.methods.c3 import positives_per_view
 from c3clust.methods.c3.guard import Guard, effective_clusters, expected_positives
 from c3clust.report.findings import Facts, findings
 from c3clust.runs import Run
@@ -29,7 +30,7 @@ def network():
 
 @pytest.fixture
 def watch(network):
-    """A guard of a stage that begins with ten clusters of ten samples, 100 views a batch: 10 positives expected."""
+    """A guard of a stage that begins with ten clusters of ten samples, 100 views a batch: 11.8 positives expected."""
     made = Guard()
     made.begin(network, torch.arange(100) % 10, 10, 100)
     return made
@@ -39,14 +40,14 @@ EVEN = (10,) * 10
 
 
 def test_figures():
-    assert expected_positives([10] * 10, 256) == pytest.approx(25.6)
-    assert expected_positives([99, 1], 256) == pytest.approx(256 * (0.99**2 + 0.01**2))
+    assert expected_positives([10] * 10, 256) == pytest.approx(2 + 254 / 10)
+    assert expected_positives([99, 1], 256) == pytest.approx(2 + 254 * (0.99**2 + 0.01**2))
     assert effective_clusters(EVEN) == pytest.approx(10)
     assert effective_clusters([7, 0, 0]) == 1
 
 
 def test_an_overfull_epoch_goes_on_but_is_not_gone_back_to(watch, network):
-    for number, positives in enumerate((11.0, 13.0), 1):
+    for number, positives in enumerate((12.0, 14.0), 1):
         assert not watch.stops(network, epoch(positives, EVEN), number)
     assert watch.stops(network, epoch(90.0, EVEN), 3)
     assert watch.decision["returned"] == 1
@@ -80,6 +81,23 @@ def test_what_stops_a_stage(watch, network, what, why):
     json.dumps(told, allow_nan=False)
 
 
+@pytest.mark.parametrize("n_clusters", [10, 50, 200])
+@pytest.mark.parametrize("merged", [1, 2])
+def test_perfect_clusters_of_any_size_pass_and_clusters_merged_in_pairs_do_not(network, n_clusters, merged):
+    """Positives as the loss counts them, in batches of 128 where all views of a cluster are at one point."""
+    labels = torch.arange(10_000) % n_clusters
+    guard = Guard()
+    guard.begin(network, labels, n_clusters, 256)
+    points = torch.eye(n_clusters)[labels // merged]
+    order = torch.randperm(10_000, generator=torch.Generator().manual_seed(0))[: 78 * 128].view(78, 128)
+    positives = np.mean([positives_per_view(points[i], points[i], 0.95).item() for i in order])
+    sizes = torch.bincount(labels).tolist()
+    assert guard.stops(network, epoch(positives, sizes), 1) == (merged == 2)
+    if merged == 1:
+        assert guard.epoch == 1  # kept as healthy
+        assert guard.report(epoch(positives, sizes), "c3")["told"] == []
+
+
 def test_weights_that_are_not_finite_stop_a_stage(watch, network):
     with torch.no_grad():
         network.bias[0] = torch.nan
@@ -92,7 +110,7 @@ def test_what_is_only_told(watch, network):
     curves = {name: 2 * curve for name, curve in epoch(positives=2.0, sizes=(11,) * 9 + (0,), changed=0.1).items()}
     assert not watch.stops(network, curves, 1)
     told = " ".join(watch.report(curves, "c3")["told"])
-    assert "almost no positives (2.0 per view, 10 expected)" in told
+    assert "almost no positives (2.0 per view, 12 expected)" in told
     assert "emptied 1 of 10 clusters: 9" in told
     assert "10.0% of the labels still changed" in told
 

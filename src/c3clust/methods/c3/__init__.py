@@ -4,8 +4,9 @@ Sadeghi, Hojjati, Armanfard, BMVC 2023, https://arxiv.org/abs/2211.07136
 Stage 1 is CC (methods/cc.py). Stage 2 pulls together all pairs of views whose cosine reaches zeta.
 Shapes: N images per batch, D projection width, M clusters.
 
-docs/METHOD.md has the equations and all departures. From the released code: the weights w_ij are in the denominator,
-the mean is over 2N views, and a pair is positive from s >= zeta on. From the paper, by default: stage 1 warms up
+docs/METHOD.md has the equations and all departures. From the released code: the weights w_ij are in the denominator
+(gamma=0 leaves them out), the mean is over 2N views, and a pair is positive from s >= zeta on. From the paper: the twin
+of a view is always a positive, unless twins="threshold". From the paper, by default: stage 1 warms up
 (cc.py), the cluster head follows the features, a few epochs at the end train all parts jointly (stage "settle"),
 zeta is found from the data (zeta.py), and a guard stops a stage 2 that fails. The paper's method is
 recipes.AS_PUBLISHED.

@@ -16,6 +16,7 @@ from c3clust.errors import InputError
 from c3clust.methods._base import Clusterer, EncoderFields, parameters
 from c3clust.methods.c3.heads import PRIORS, fit_heads
 from c3clust.methods.c3.images import GuidedObjective, assign_neighbours, calibration
+from c3clust.methods.c3.loss import TWINS
 from c3clust.methods.c3.views import HEADS, fit_views
 from c3clust.methods.cc import CC, CCObjective
 from c3clust.networks import ClusterNet
@@ -27,7 +28,10 @@ from c3clust.training import Stage, TrainingContext, auto_epochs
 __all__ = ["C3"]
 
 # Parameters of guidance by views; with other values, guidance="auto" means views.
-STAGE_2 = {"zeta": "auto", "gamma": 0.1, "head": "follow", "settle": "auto", "readout": "head", "guard": True}
+STAGE_2 = {
+    "zeta": "auto", "gamma": 0.1, "twins": "always", "head": "follow", "settle": "auto", "readout": "head",
+    "guard": True,
+}  # fmt: skip
 NARROW = 64  # features; up to here vectors are columns with units of their own, and are standardised
 
 
@@ -46,7 +50,7 @@ class C3(EncoderFields, Clusterer):
         of the features that the instance loss has learned from images. "views": views whose projections z are close
         after CC; the paper. "auto": neighbours for feature vectors and for handwriting; views for other images that are
         learned from scratch, for a `backbone` on feature vectors and `finetune`, and where `start`, `zeta`, `gamma`,
-        `head`, `settle`, `readout` or `guard` is given, which belong to views.
+        `twins`, `head`, `settle`, `readout` or `guard` is given, which belong to views.
     prior : {"auto", "even", "free"} or float, default="auto"
         With neighbours: how strongly clusters are pressed to equal sizes. "even" is 1, "free" the smallest value that
         is tried (.25 for feature vectors, 0 for images), "auto" selects the value at which independent members agree.
@@ -57,7 +61,10 @@ class C3(EncoderFields, Clusterer):
         merges clusters: then positives per view settle above 2N / n_clusters. "auto" looks for the value at which they
         settle there, without labels, by probes of the instance head (c3/zeta.py); `zeta_` is the value used.
     gamma : float, default=0.1
-        Sharpness of the pair weights; 0 weights all pairs equally.
+        Sharpness of the pair weights; 0 weights all pairs equally, as the paper's released code does.
+    twins : {"always", "threshold"}, default="always"
+        Whether the other view of the same image is always a positive, as in the released code, or only if its cosine
+        reaches `zeta`, as in the paper's equation.
     head : {"follow", "frozen", "joint"}, default="follow"
         "follow": the cluster head g_C is trained with CC's cluster loss on detached features, so that it follows them.
         "frozen": the paper; g_C stays as stage 1 left it. "joint": the cluster loss trains f too.
@@ -120,6 +127,7 @@ class C3(EncoderFields, Clusterer):
     members: int | str = "auto"
     zeta: float | str = "auto"
     gamma: float = 0.1
+    twins: str = "always"
     head: str = "follow"
     settle: int | str = "auto"
     readout: str = "head"
@@ -150,6 +158,7 @@ class C3(EncoderFields, Clusterer):
                 "zeta", self.zeta, -1, 1, why="it is compared with a cosine similarity. A usual value is 0.6."
             )
         checks.number("gamma", self.gamma, 0, why="it is the sharpness of weights. A usual value is 0.1.")
+        checks.choice("twins", self.twins, TWINS)
         checks.choice("head", self.head, HEADS)
         checks.choice("readout", self.readout, ("head", "z"))
         checks.flag("guard", self.guard)

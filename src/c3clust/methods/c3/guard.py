@@ -2,8 +2,9 @@
 
 All pairs positive, the collapse to one point, is the global minimum of the C3 loss. Only a good start, a small learning
 rate and few epochs prevent it, so each epoch is checked. Stage 2 begins with clusters of n_m samples. A view that is
-close to all views of its cluster and to no others has V Σ (n_m / n)² positives among the V = 2N views of a batch: 2N/M
-when clusters are equal. Many more positives mean that clusters merge.
+close to all views of its cluster and to no others has 2 + (V - 2) Σ (n_m / n)² positives among the V = 2N views of a
+batch: itself, its twin, and its share of the others. For equal clusters that is about 2N/M, and more where clusters are
+small: 3.3 for 200 clusters and N = 128. Many more of the others mean that clusters merge.
 """
 
 import math
@@ -18,8 +19,9 @@ from c3clust.model_io import with_prefix, without_prefix
 
 __all__ = ["OVERFULL", "Guard", "effective_clusters", "expected_positives"]
 
-MERGING = 1.5  # times the expected positives: clusters merge
-OVERFULL = 1.15  # times the expected positives: up to here a network is worth restoring
+OWN = 2.0  # positives of every view: itself and its twin
+MERGING = 1.5  # times the other positives that are expected: clusters merge
+OVERFULL = 1.15  # times the other positives that are expected: up to here a network is worth restoring
 FALLEN = 0.75  # of the effective clusters at the start: clusters die
 LEAP = 0.5  # of all labels in one epoch: what was learned before is lost
 IDLE = 2.5  # positives per view, itself and its twin among them: zeta finds almost nothing
@@ -39,12 +41,12 @@ def effective_clusters(sizes: Sequence[int]) -> float:
 
 
 def expected_positives(sizes: Sequence[int], views: int) -> float:
-    """Positives of a view that is close to all views of its cluster and no others; at least itself and its twin.
+    """Positives of a view that is close to all views of its cluster and no others, itself and its twin among them.
 
     >>> expected_positives([50, 50], 256)
-    128.0
+    129.0
     """
-    return max(views * sum((size / sum(sizes)) ** 2 for size in sizes), 2.0)
+    return OWN + (views - OWN) * sum((size / sum(sizes)) ** 2 for size in sizes)
 
 
 @dataclass
@@ -66,7 +68,7 @@ class Guard:
         """Whether to stop after this epoch. A healthy one is kept, unless its clusters are already overfull."""
         reason = _not_finite(network, curves) or self._collapse(curves) or self._leap(curves)
         if reason is None:
-            if curves["positives_per_view"][-1] <= OVERFULL * expected_positives(self.sizes, self.views):
+            if curves["positives_per_view"][-1] <= _times(OVERFULL, expected_positives(self.sizes, self.views)):
                 self._keep(network, epoch)
             return False
         text, figures = reason
@@ -143,9 +145,14 @@ class Guard:
             yield f"{curves['labels_changed'][-1]:.1%} of the labels still changed in the last epoch of stage {name}."
 
 
+def _times(factor: float, expected: float) -> float:
+    """`factor` times as many positives as expected, the view itself and its twin not multiplied."""
+    return OWN + factor * (expected - OWN)
+
+
 def _most(expected: float, views: int) -> float:
     """The most positives that pass; half the way to all views, where that is less."""
-    return min(MERGING * expected, (views + expected) / 2)
+    return min(_times(MERGING, expected), (views + expected) / 2)
 
 
 def _not_finite(network: nn.Module, curves: Mapping[str, list[Any]]) -> tuple[str, Figures] | None:

@@ -9,6 +9,7 @@ from c3clust.ops import full_precision, twin_mask
 __all__ = ["c3_loss", "log_pair_weights", "one_pass_c3_loss", "pair_weights", "positive_pairs", "positives_per_view"]
 
 ONE_PASS_FROM = 128  # images per batch
+TWINS = ("always", "threshold")  # which twins are positives: all, or as in the paper's equation those with s >= zeta
 
 
 def log_pair_weights(s: Tensor, gamma: float) -> Tensor:
@@ -21,46 +22,52 @@ def pair_weights(s: Tensor, gamma: float) -> Tensor:
     return log_pair_weights(s, gamma).exp()
 
 
-def positive_pairs(s: Tensor, zeta: float) -> Tensor:
-    """[2N, 2N] bool: pairs with s_ij >= zeta, and always a view with itself and with its twin."""
-    return (s >= zeta) | twin_mask(len(s) // 2, s.device)
+def positive_pairs(s: Tensor, zeta: float, twins: str = "always") -> Tensor:
+    """[2N, 2N] bool: pairs with s_ij >= zeta, always a view with itself, and with `twins="always"` with its twin."""
+    if twins == "always":
+        return (s >= zeta) | twin_mask(len(s) // 2, s.device)
+    return (s >= zeta) | torch.eye(len(s), dtype=torch.bool, device=s.device)
 
 
-def positives_per_view(z_a: Tensor, z_b: Tensor, zeta: float) -> Tensor:
-    """Mean number of positives of a view, itself and its twin among them. z_a, z_b: [N, D], unit rows."""
+def positives_per_view(z_a: Tensor, z_b: Tensor, zeta: float, twins: str = "always") -> Tensor:
+    """Mean number of positives of a view, itself among them. z_a, z_b: [N, D], unit rows."""
     z = full_precision(torch.cat([z_a, z_b]).detach())
-    return positive_pairs(z @ z.T, zeta).sum(dim=1).to(z.dtype).mean()
+    return positive_pairs(z @ z.T, zeta, twins).sum(dim=1).to(z.dtype).mean()
 
 
-def c3_loss(z_a: Tensor, z_b: Tensor, zeta: float = 0.6, gamma: float = 0.1) -> Tensor:
+def c3_loss(z_a: Tensor, z_b: Tensor, zeta: float = 0.6, gamma: float = 0.1, twins: str = "always") -> Tensor:
     """L_C3 (section 3.2 of the paper): minus the log of the positives' share of all weighted pairs, mean over 2N views.
 
-    z_a, z_b: [N, D], unit rows. From N = 128 on the same value comes from one pass over row blocks
-    (`one_pass_c3_loss`), which is faster (benchmarks/README.md), with memory linear in N.
+    z_a, z_b: [N, D], unit rows. `twins`: "threshold" is the paper's equation, in which a twin is a positive if
+    s >= zeta; "always" counts it in any case, as the released code does. From N = 128 on the same value comes from one
+    pass over row blocks (`one_pass_c3_loss`), which is faster (benchmarks/README.md), with memory linear in N.
     """
     if len(z_a) >= ONE_PASS_FROM:
-        return one_pass_c3_loss(z_a, z_b, zeta, gamma)
+        return one_pass_c3_loss(z_a, z_b, zeta, gamma, twins)
     z = full_precision(torch.cat([z_a, z_b]))  # [2N, D]
     s = z @ z.T  # [2N, 2N] cosine
-    log_positive = s.masked_fill(~positive_pairs(s, zeta), -torch.inf).logsumexp(dim=1)  # [2N]
+    log_positive = s.masked_fill(~positive_pairs(s, zeta, twins), -torch.inf).logsumexp(dim=1)  # [2N]
     log_all = (s + log_pair_weights(s, gamma)).logsumexp(dim=1)  # [2N]
     return (log_all - log_positive).mean()
 
 
-def one_pass_c3_loss(z_a: Tensor, z_b: Tensor, zeta: float, gamma: float, block_rows: int | None = None) -> Tensor:
+def one_pass_c3_loss(
+    z_a: Tensor, z_b: Tensor, zeta: float, gamma: float, twins: str = "always", block_rows: int | None = None
+) -> Tensor:
     """`c3_loss` by row blocks (onepass.py), with memory linear in N. float16 and bfloat16 are computed in float32."""
     z = join_views(z_a, z_b)
     careful = largest_square(z) * (1 + gamma) > SAFE_EXPONENT
-    block = _careful_c3_block(zeta, gamma) if careful else _c3_block(zeta, gamma)
+    always = 2 if twins == "always" else 1  # the view itself, and its twin
+    block = _careful_c3_block(zeta, gamma, always) if careful else _c3_block(zeta, gamma, always)
     return all_pairs_loss(z, 1.0, block, block_rows)
 
 
-def _c3_block(zeta: float, gamma: float) -> Block:
+def _c3_block(zeta: float, gamma: float, always: int) -> Block:
     """u = exp(s - gamma |s|), p = 1{positive} exp(s), A and P their row sums:  G = u / A - p / P."""
 
     def block(s: Tensor, w: Tensor, p: Tensor, own: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         torch.abs(s, out=w).mul_(-gamma).exp_()
-        torch.ge(s, zeta, out=p).scatter_(1, own, 1.0)  # 0 or 1 as numbers: masks are several times slower
+        torch.ge(s, zeta, out=p).scatter_(1, own[:, :always], 1.0)  # 0 or 1 as numbers: masks are several times slower
         p.mul_(s.exp_())
         w_sum, p_sum = w.sum(1), p.sum(1)
         u = w.mul_(s)
@@ -71,12 +78,12 @@ def _c3_block(zeta: float, gamma: float) -> Block:
     return block
 
 
-def _careful_c3_block(zeta: float, gamma: float) -> Block:
+def _careful_c3_block(zeta: float, gamma: float, always: int) -> Block:
     """The same where exp could overflow or vanish: large gamma, or rows far longer than 1."""
 
     def block(s: Tensor, w: Tensor, p: Tensor, own: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         torch.abs(s, out=w).mul_(-gamma)
-        positive = (s >= zeta).scatter_(1, own, True)
+        positive = (s >= zeta).scatter_(1, own[:, :always], True)
         p.copy_(s).masked_fill_(~positive, -torch.inf)
         loss = s.add_(w).logsumexp(1) - w.logsumexp(1) - p.logsumexp(1)
         return loss, s.softmax(1).sub_(p.softmax(1)), torch.ones_like(loss)

@@ -39,12 +39,14 @@ class C3Objective:
     gamma: float
     tau_c: float
     head: str
+    twins: str = "always"
 
     def __call__(self, network: ClusterNet, batch: Batch) -> dict[str, Tensor]:
         h_a, h_b = network.encode(batch.x_a), network.encode(batch.x_b)
         z_a, z_b = dist.gather(network.project(h_a)), dist.gather(network.project(h_b))
-        c3 = c3_loss(z_a, z_b, self.zeta, self.gamma)
-        terms = {"loss": c3, "c3_loss": c3, "positives_per_view": positives_per_view(z_a, z_b, self.zeta)}
+        c3 = c3_loss(z_a, z_b, self.zeta, self.gamma, self.twins)
+        positives = positives_per_view(z_a, z_b, self.zeta, self.twins)
+        terms = {"loss": c3, "c3_loss": c3, "positives_per_view": positives}
         if self.head != "frozen":
             follow = self.head == "follow"
             c_a, c_b = (dist.gather(network.assign(h.detach() if follow else h)) for h in (h_a, h_b))
@@ -62,7 +64,7 @@ def fit_views(method: Any, start: Any, context: TrainingContext) -> ClusterNet:
     settle = 0 if method.head == "frozen" else method.settle if isinstance(method.settle, int) else epochs
     before = cluster_projections(network, context)[1] if settle else torch.empty(0)
     method.zeta_, zeta_note = _choose_zeta(method, network, context)
-    objective = C3Objective(method.zeta_, method.gamma, method.tau_c, method.head)
+    objective = C3Objective(method.zeta_, method.gamma, method.tau_c, method.head, method.twins)
     note = context.train(stage, network, objective, Guard() if method.guard else None)
     note["zeta"] = zeta_note
     stopped = method.guard and note["guard"]["decision"]
@@ -83,7 +85,8 @@ def _choose_zeta(method: Any, network: ClusterNet, context: TrainingContext) -> 
         return float(method.zeta), {"chosen": float(method.zeta)}
 
     def loss(z_a: Tensor, z_b: Tensor, zeta: float) -> tuple[Tensor, Tensor]:
-        return c3_loss(z_a, z_b, zeta, method.gamma), positives_per_view(z_a, z_b, zeta)
+        counted = positives_per_view(z_a, z_b, zeta, method.twins)
+        return c3_loss(z_a, z_b, zeta, method.gamma, method.twins), counted
 
     started = time.perf_counter()
     h = encode_views(network, context.x, context.policy, context.size, method.batch_size, SAMPLES, context.seed)

@@ -1,8 +1,8 @@
 """Choose C3's threshold zeta without labels, by probes in the instance head alone.
 
 A view's positives should be the views of its own cluster. In a batch of 2N views a cluster with share p of the data
-holds 2N p of them, so a view drawn at random expects 2N sum_m p_m^2 (2N / M for equal clusters; guard.py). A zeta at
-which positives settle well above that merges clusters, one at which they stay well below pulls nothing together.
+holds 2N p of them, so a view drawn at random expects 2N sum_m p_m^2 (2N / M for equal clusters). A zeta at which
+positives settle well above that merges clusters, one at which they stay well below pulls nothing together.
 
 Where positives settle shows only after the whole stage, and short probes of f and g_I choose too small a zeta. The head
 alone is enough. The features h of two views of a few thousand samples are computed once; for each candidate a copy of
@@ -23,13 +23,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from c3clust.methods.c3.guard import OVERFULL, expected_positives
 from c3clust.networks.readouts import nearest, spherical_kmeans
 
 __all__ = ["CANDIDATES", "SAMPLES", "choose_zeta", "search", "settled_positives"]
 
 CANDIDATES = (0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
-FULL = 0.9  # times the expectation: clusters are filled; from guard.OVERFULL on they merge
+FULL, OVERFULL = 0.9, 1.15  # times the expectation: clusters are filled; they merge
 SAMPLES = 4096  # that are probed
 STEPS, LAST = 100, 20  # of a probe, and those at its end that are averaged
 RATE = 1e-3
@@ -47,7 +46,7 @@ def choose_zeta(
         z = F.normalize(g_i(h[0]), dim=1).cpu().numpy()
     labels = nearest(z, spherical_kmeans(z, n_clusters, seed, starts=5))
     sizes = np.bincount(labels, minlength=n_clusters).tolist()
-    expected = expected_positives(sizes, 2 * batch)
+    expected = max(2 * batch * sum((size / sum(sizes)) ** 2 for size in sizes), 2.0)
     zeta, probes = search(
         lambda zeta: settled_positives(g_i, h, zeta, batch, loss, seed, PROBE_LIMIT * expected) / expected, CANDIDATES
     )
