@@ -16,7 +16,7 @@ LAYERS = [
     {"records", "data", "augment", "networks", "choose_k"},
     {"report", "encoders", "scaling"},
     {"preprocess", "training", "duplicates", "outliers"},
-    {"runs", "prediction"},
+    {"runs", "prediction", "cluster_count"},
     {"estimator", "saved"},
     {"methods"},
     {"recipes"},

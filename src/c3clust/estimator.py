@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor, nn
 
 from c3clust import augment, checks, data, duplicates, model_io
+from c3clust.cluster_count import ClusterCount
 from c3clust.data.io.subset import subset
 from c3clust.data.samples import Dataset, Table
 from c3clust.encoders import Encoder
@@ -36,10 +37,11 @@ __all__ = ["Estimator", "TrainingOptions", "method_name"]
 log = logging.getLogger(__name__)
 
 
-class Estimator(Prediction, ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class Estimator(
+    ClusterCount, Prediction, ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
     """What all methods share. Abstract: see the module."""
 
-    n_clusters: int
     random_state: Any
     fold_duplicates: bool
     outliers: bool
@@ -72,7 +74,7 @@ class Estimator(Prediction, ClusterMixin, ClassNamePrefixFeaturesOutMixin, Trans
 
     def _resolved_params(self) -> dict[str, Any]:
         """Parameters whose value "auto" was replaced in `fit`, with the value that a saved model needs."""
-        return {}
+        return {"n_clusters": self.n_clusters_}
 
     def _choose_preprocessor(self, dataset: Dataset) -> tuple[Preprocessor, str | None]:
         return Preprocessor.choose(dataset, self._input_options())
@@ -170,10 +172,10 @@ class Estimator(Prediction, ClusterMixin, ClassNamePrefixFeaturesOutMixin, Trans
 
     def _validate(self, X: Any) -> Dataset:
         """Check the parameters, and read and check the samples."""
-        checks.whole("n_clusters", self.n_clusters, why="it is the number of clusters. Give at least 1.")
+        self._check_n_clusters(method_name(self))
         self._check_params()
         dataset = self._read(X, reset=True)
-        if len(dataset) < max(self.n_clusters, 2):
+        if len(dataset) < max(self.n_clusters_, 2):
             raise InputError(
                 f"n_clusters={self.n_clusters} clusters cannot be made of n_samples={len(dataset)} "
                 f"{'sample' if len(dataset) == 1 else 'samples'}: give at least 2 samples, "
@@ -186,7 +188,7 @@ class Estimator(Prediction, ClusterMixin, ClassNamePrefixFeaturesOutMixin, Trans
         if not self.fold_duplicates:
             return Duplicates.none(len(dataset))
         found = duplicates.find(dataset, None if features is None else features.x)
-        enough = len(found.distinct) >= max(self.n_clusters, 2)
+        enough = len(found.distinct) >= max(self.n_clusters_, 2)
         return found if enough else Duplicates.none(len(dataset))
 
     def _seed(self, run: Run | None) -> int:
@@ -219,6 +221,7 @@ class Estimator(Prediction, ClusterMixin, ClassNamePrefixFeaturesOutMixin, Trans
         self.outliers_ = {i: outlier for i, row in enumerate(copies) if (outlier := found[row]) is not None}
         if self.outliers:
             self.labels_[list(self.outliers_)] = -1
+        self._build_tree(z, c.argmax(axis=1), context.seed)
         if self.start_labels_ is not None:
             self.start_labels_ = self.start_labels_[copies]
         self._n_features_out = z.shape[1]

@@ -16,7 +16,7 @@ __all__ = ["Prediction"]
 class Prediction:
     """`predict`, `predict_proba` and `find_outliers`, from the network's (z, c) and what was edited since."""
 
-    n_clusters: int
+    n_clusters_: int
     outliers: bool
     network_: nn.Module
     outlier_rule_: OutlierRule | None
@@ -70,4 +70,4 @@ class Prediction:
 
     def _edits(self) -> Edits:
         """The merges of the run folder that this model was loaded from; none after `fit`."""
-        return getattr(self, "_edits_", None) or Edits(self.n_clusters)
+        return getattr(self, "_edits_", None) or Edits(self.n_clusters_)

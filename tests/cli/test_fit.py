@@ -106,7 +106,10 @@ def test_settings_reach_the_estimator(c3clust, photos, tmp_path):
         (["-k", "2", "--method", "kmean"], "Did you mean kmeans?"),
         (["-k", "2", "--recipe", "c3-cifar11"], "Did you mean c3-cifar10?"),
         (["-k", "2", "--device", "cuda:7"], "cannot be used here"),
-        ([], "The number of clusters was not given"),
+        (["--method", "dec"], "The number of clusters was not given, which dec needs"),
+        (["-k", "auto", "--method", "dec"], 'n_clusters="auto" is not possible with dec'),
+        (["-k", "0"], "-k 0 is neither a whole number of at least 1 nor auto"),
+        (["-k", "few"], "-k few is neither a whole number of at least 1 nor auto"),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_2(c3clust, photos, tmp_path, words, message):

@@ -33,7 +33,13 @@ def test_what_is_missing_is_named():
     with pytest.raises(InputError, match="No source was given"):
         resolve(n_clusters=3)
     with pytest.raises(InputError, match="number of clusters was not given"):
-        resolve(source="digits")
+        resolve("dec", source="digits")
+
+
+def test_a_number_that_is_not_given_is_found():
+    assert resolve(source="digits").params["n_clusters"] == "auto"
+    assert resolve("kmeans", source="digits", n_clusters="auto").params["n_clusters"] == "auto"
+    assert resolve(recipe="c3-cifar10").params["n_clusters"] == 10
 
 
 def test_clusters_are_counted_where_asked_for(tmp_path):

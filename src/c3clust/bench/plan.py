@@ -12,7 +12,7 @@ def plan(
     sources: Sequence[str],
     names: Sequence[str],
     seeds: Sequence[int],
-    clusters: int | None = None,
+    clusters: int | str | None = None,
     settings: Sequence[str] = (),
     recipe: str | None = None,
     labels: str | None = None,

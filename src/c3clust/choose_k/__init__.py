@@ -4,7 +4,7 @@
 and to split. docs/CHOOSING_K.md compares this with the usual ways.
 """
 
-from c3clust.choose_k.choice import Choice, choose_k
+from c3clust.choose_k.choice import Choice, choose_k, without_evidence
 from c3clust.choose_k.tree import Tree, cluster_tree
 
-__all__ = ["Choice", "Tree", "choose_k", "cluster_tree"]
+__all__ = ["Choice", "Tree", "choose_k", "cluster_tree", "without_evidence"]

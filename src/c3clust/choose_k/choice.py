@@ -9,7 +9,7 @@ import numpy as np
 from c3clust.choose_k.evidence import Evidence, gather
 from c3clust.rows import lengths_alike, scale_rows
 
-__all__ = ["Choice", "choose_k"]
+__all__ = ["Choice", "choose_k", "without_evidence"]
 
 MOST = 2000  # samples that are looked at; of more, a random part
 STRUCTURE = 6.0  # standard deviations above the reference from which there are clusters at all
@@ -81,9 +81,9 @@ def choose_k(x: np.ndarray, *, scaled: bool, seed: int) -> Choice:
     x = x[np.sort(rng.permutation(len(x))[:MOST])]
     spread = float(((x - x.mean(0)) ** 2).sum(1).mean())
     if spread <= SAME * float((x**2).sum(1).mean()):
-        return _single("All samples are the same: there is one cluster.", len(x), started)
+        return without_evidence(1, "All samples are the same: there is one cluster.")
     if len(x) < 4:
-        return _single(f"{len(x)} samples are too few to tell how many clusters there are: one.", len(x), started)
+        return without_evidence(1, f"{len(x)} samples are too few to tell clusters apart: there is one cluster.")
     unit = not scaled and lengths_alike(x)
     evidence = gather(scale_rows(x, unit)[0], unit, rng)
     best = evidence.ks[within_one_error(evidence)]
@@ -117,7 +117,6 @@ def _rounded(values: np.ndarray) -> list[float]:
     return [round(float(value), 4) for value in values]
 
 
-def _single(reason: str, n: int, started: float) -> Choice:
-    """One cluster, without evidence about others."""
-    zero = [0.0]
-    return Choice(1, None, reason, [1], zero, zero, zero, zero, zero, [1.0], 0.0, n, time.perf_counter() - started)
+def without_evidence(chosen: int, reason: str) -> Choice:
+    """A number of clusters that needs no comparison with others."""
+    return Choice(chosen, None, reason, [], [], [], [], [], [], [], 0.0, 0, 0.0)

@@ -28,7 +28,10 @@ def bench(
     names: Annotated[str, typer.Option("--methods", help="See: c3clust list methods.", show_default="all")] = "",
     seeds: Seeds = "0 1 2",
     clusters: Annotated[
-        int | None, typer.Option("-k", "--clusters", help="How many clusters.", show_default="as many as classes")
+        str | None,
+        typer.Option(
+            "-k", "--clusters", help="How many clusters, or auto.", show_default="as many as classes", metavar="NUMBER"
+        ),
     ] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="A parameter, method.name=value; repeatable.")
@@ -62,7 +65,8 @@ def bench(
     pair = _words(compared)
     if len(pair) != 2:
         raise InputError(f"--compare takes two methods, not {len(pair)}: for example --compare c3 cc.")
-    planned = plan(sources or [], _words(names), parse_seeds(seeds), clusters, settings or [], recipe, labels, encoder)
+    k = opt.number_of_clusters(clusters)
+    planned = plan(sources or [], _words(names), parse_seeds(seeds), k, settings or [], recipe, labels, encoder)
     planned = remember(folder, planned)
     if do:
         with opt.interruptible(AGAIN):

@@ -66,7 +66,9 @@ def fit(
 
     Examples:
 
-      c3clust fit photos/ -k 8 -o runs/photos
+      c3clust fit photos/ -o runs/photos
+
+      c3clust fit photos/ -k 8 -o runs/photos-8
 
       c3clust fit digits -k 10 -o runs/digits --seed 1 --set zeta=0.7
 
@@ -84,7 +86,8 @@ def fit(
     params |= {"guard": None if guard else False, "outliers": outliers or None, "verbose": verbose}
     options = {"labels": labels, "embeddings": embeddings, "image_size": image_size, "kind": kind}
     options |= opt.reading_options(column, cache, workers, memory, max_bad, outside)
-    run = resolve(method, recipe, settings or [], source, clusters, params=params, options=options)
+    k = opt.number_of_clusters(clusters)
+    run = resolve(method, recipe, settings or [], source, k, params=params, options=options)
     new = Run(
         folder,
         source=run.source,
@@ -96,8 +99,11 @@ def fit(
     new.claim()
     samples = data.load(run.source, **run.load_options)
     if verbose:
-        k = run.params["n_clusters"]
-        opt.err(f"{len(samples):,} samples of {source or run.source}, {k} clusters, method {run.method}")
+        found = run.params["n_clusters"] == "auto"
+        asked = "clusters to be counted" if found else f"{run.params['n_clusters']} clusters"
+        opt.err(f"{len(samples):,} samples of {source or run.source}, {asked}, method {run.method}")
+        if found and k is None:
+            opt.err("No -k was given, so the number of clusters is found from the data, without labels.")
     record = _fit(samples, new, run, seed)
     _print_result(folder, record, verbose, as_json)
 
@@ -200,6 +206,7 @@ def _result(folder: Path, record: "RunRecord") -> dict[str, Any]:
         "scores": record.scores,
         "seconds": record.seconds,
         "clusters_found": facts.filled,
+        "runner_up": record.choice and record.choice["runner_up"],
         "estimated_accuracy": quality and quality.estimate,
         "interval": quality and list(quality.interval),
         "doubtful": quality and quality.doubtful,
@@ -217,6 +224,8 @@ def _print_summary(folder: Path, record: "RunRecord") -> None:
     clusters = "1 cluster" if facts.filled == 1 else f"{facts.filled} clusters"
     asked = f" ({record.n_clusters} were asked for)" if facts.filled != record.n_clusters else ""
     opt.out(f"{record.data['n']:,} {noun} in {clusters}{asked}, {record.seconds:.0f} s")
+    if record.choice:
+        opt.out(record.choice["reason"])
     opt.out(judged.headline)
     if judged.level in ("bad", "warn"):
         more = sum(f.level in ("bad", "warn") for f in found) - 1

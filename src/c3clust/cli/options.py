@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from c3clust.errors import InputError
 from c3clust.text import encoded, printable
 
 NOUNS = {"image": "images", "vector": "samples", "text": "texts", "table": "rows"}
@@ -20,7 +21,10 @@ _out_console, _err_console = Console(), Console(stderr=True)
 
 SOURCE = "A folder, archive, array, .txt or table file, or data set by name."
 Source = Annotated[str, typer.Argument(help=SOURCE)]
-Clusters = Annotated[int | None, typer.Option("-k", "--clusters", help="How many clusters.")]
+Clusters = Annotated[
+    str | None,
+    typer.Option("-k", "--clusters", help="How many clusters; auto finds it.", show_default="auto", metavar="NUMBER"),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON, nothing else.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 Run = Annotated[Path, typer.Argument(help="The folder of a finished run.", show_default=False)]
@@ -45,6 +49,15 @@ Memory = Annotated[
         "--memory", help="MB for decoded images; more are streamed.", show_default="half of what is free", min=0
     ),
 ]
+
+
+def number_of_clusters(text: str | None) -> int | str | None:
+    """What -k means: a whole number, or "auto"."""
+    if text is None or text == "auto":
+        return text
+    if not text.isdecimal() or int(text) < 1:
+        raise InputError(f"-k {text} is neither a whole number of at least 1 nor auto, which finds the number.")
+    return int(text)
 
 
 def reading_options(

@@ -38,8 +38,8 @@ class Clusterer(Documented, Estimator):
 
     Parameters
     ----------
-    n_clusters : int
-        M, the number of clusters.
+    n_clusters : int or "auto"
+        M, the number of clusters; "auto" finds it without labels (C3, CC and k-means only).
     encoder : str, torch.nn.Module or None
         A pretrained encoder, whose features replace the samples: "efficientnet-lite0", "hf:NAME_OR_FOLDER",
         "timm:NAME", the folder of a run, or a module. None and "none" use the samples as they are, "auto" uses
@@ -55,10 +55,9 @@ class Clusterer(Documented, Estimator):
 
     Attributes
     ----------
-    labels_ : ndarray [n]
-        Cluster of each sample.
-    confidence_ : ndarray [n]
-        Largest entry of each sample's soft assignment.
+    n_clusters_ : int
+    labels_, confidence_ : ndarray [n]
+        Cluster of each sample, and the largest entry of its soft assignment.
     duplicates_ : Duplicates
         Which samples are copies, and of which.
     outliers_ : dict
@@ -67,7 +66,7 @@ class Clusterer(Documented, Estimator):
 
     standardise: ClassVar[float] = np.inf  # the largest number of features that are standardised
 
-    n_clusters: int = 10
+    n_clusters: int | str = 10
     _: KW_ONLY
     encoder: Any = None
     image_size: int | None = None
@@ -159,7 +158,7 @@ class AutoencoderFields(Documented):
 
     def _build_network(self, shape: tuple[int, ...]) -> Centred:
         body = self.autoencoder(shape, self.hidden, self.code_dim)
-        return Centred(body, self.code_dim, self.n_clusters)  # type: ignore[attr-defined]
+        return Centred(body, self.code_dim, self.n_clusters_)  # type: ignore[attr-defined]
 
     def _check_autoencoder(self) -> None:
         if not isinstance(self.hidden, list | tuple):

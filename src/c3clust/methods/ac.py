@@ -68,14 +68,14 @@ class AC(Clusterer):
             checks.whole("n_neighbors", self.n_neighbors, why="it counts neighbours. A usual value is 20.")
 
     def _build_network(self, shape: tuple[int, ...]) -> Neighbours:
-        return Neighbours(self.n_clusters, int(np.prod(shape)))
+        return Neighbours(self.n_clusters_, int(np.prod(shape)))
 
     def _fit(self, context: TrainingContext) -> Neighbours:
         pixels, k = context.pixels(), self.n_neighbors
         if k == "auto":
             k = None if len(pixels) <= ALL_PAIRS else USUAL_NEIGHBOURS
         graph = None if k is None else kneighbors_graph(pixels, min(int(k), len(pixels) - 1))
-        merger = AgglomerativeClustering(self.n_clusters, linkage=self.linkage, connectivity=graph)
+        merger = AgglomerativeClustering(self.n_clusters_, linkage=self.linkage, connectivity=graph)
         with warnings.catch_warnings():  # a graph in parts is joined where the parts are nearest, as is wanted here
             warnings.filterwarnings("ignore", message="the number of connected components", category=UserWarning)
             labels = merger.fit_predict(pixels)

@@ -10,7 +10,7 @@ paper's method.
 """
 
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 import torch
@@ -153,6 +153,8 @@ class CC(EncoderFields, Clusterer):
     (2, 10)
     """
 
+    chooses_k: ClassVar[bool] = True
+
     warmup: float = 0.3
 
     def _check_params(self) -> None:
@@ -164,15 +166,24 @@ class CC(EncoderFields, Clusterer):
         encoder: Any = self.preprocessor_.encoder
         chosen = encoder.network if self.finetune and encoder is not None else self.backbone
         f, width = backbone(chosen, shape, self.stem)
-        return ClusterNet(f, width, self.projection_dim, self.n_clusters)
+        return ClusterNet(f, width, self.projection_dim, self.n_clusters_)
+
+    def _choose_head(self, network: ClusterNet, context: TrainingContext) -> None:
+        """n_clusters="auto": find the number of clusters of the features learned so far, and give g_C that many."""
+        if self.n_clusters == "auto" and self.choice_ is None:
+            self._choose_clusters(context.features(network)[1].numpy(), context)
+            network.set_clusters(self.n_clusters_, context.seed)
 
     def _fit(self, context: TrainingContext) -> ClusterNet:
         epochs, batch = self._epochs(context, 420, 15, 200), self.batch_size
-        network = context.build(self._build_network)
         warmup = round(self.warmup * epochs)
+        if self.n_clusters == "auto" and (len(context.shape) == 1 or not warmup):
+            self._choose_clusters(context.pixels(), context)
+        network = context.build(self._build_network)
         if warmup:
             warming_up = CCObjective(self.tau_i, self.tau_c, warming_up=True)
             context.train(Stage("warmup", warmup, batch, self.lr), network, warming_up)
+            self._choose_head(network, context)
             clusters = cluster_inputs if self._init_head_from_features else cluster_projections
             fit_head(network, *clusters(network, context), context)
         stage = Stage("cc", epochs - warmup, batch, self.lr, self.schedule)

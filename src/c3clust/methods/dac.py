@@ -126,7 +126,7 @@ class DAC(NetworkFields, Clusterer):
         self._check_stage()
 
     def _build_network(self, shape: tuple[int, ...]) -> LabelNet:
-        return LabelNet(*backbone(self.backbone, shape, self.stem), self.n_clusters)
+        return LabelNet(*backbone(self.backbone, shape, self.stem), self.n_clusters_)
 
     def _fit(self, context: TrainingContext) -> LabelNet:
         epochs = self._epochs(context, 600, 15, 400)

@@ -135,8 +135,8 @@ class IIC(NetworkFields, Clusterer):
 
     def _build_network(self, shape: tuple[int, ...]) -> InformationNet:
         f, width = backbone(self.backbone, shape, self.stem)
-        more = self.n_overclusters if isinstance(self.n_overclusters, int) else 5 * self.n_clusters
-        return InformationNet(f, width, self.n_clusters, more, self.n_heads)
+        more = self.n_overclusters if isinstance(self.n_overclusters, int) else 5 * self.n_clusters_
+        return InformationNet(f, width, self.n_clusters_, more, self.n_heads)
 
     def _fit(self, context: TrainingContext) -> InformationNet:
         network = context.build(self._build_network)

@@ -42,6 +42,7 @@ class KMeans(Clusterer):
     """
 
     standardise: ClassVar[float] = 0
+    chooses_k: ClassVar[bool] = True
 
     scale: str = "auto"
     n_init: int = 10
@@ -54,9 +55,11 @@ class KMeans(Clusterer):
         return InputOptions(self.encoder, self.image_size, self.scale, standardise=self.standardise)
 
     def _build_network(self, shape: tuple[int, ...]) -> Centres:
-        return Centres(self.n_clusters, int(np.prod(shape)))
+        return Centres(self.n_clusters_, int(np.prod(shape)))
 
     def _fit(self, context: TrainingContext) -> Centres:
+        pixels = context.pixels()
+        self._choose_clusters(pixels, context)
         network = self._build_network(context.shape)
-        network.place(context.pixels(), self.n_init, context.seed)
+        network.place(pixels, self.n_init, context.seed)
         return network

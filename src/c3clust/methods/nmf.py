@@ -102,8 +102,8 @@ class NMF(Clusterer):
         checks.whole("n_init", self.n_init, why="it counts starts of k-means. A usual value is 20.")
 
     def _build_network(self, shape: tuple[int, ...]) -> Centred:
-        n_parts = self.n_parts or self.n_clusters
-        return Centred(Parts(n_parts, int(np.prod(shape))), n_parts, self.n_clusters)
+        n_parts = self.n_parts or self.n_clusters_
+        return Centred(Parts(n_parts, int(np.prod(shape))), n_parts, self.n_clusters_)
 
     def _fit(self, context: TrainingContext) -> Centred:
         pixels = context.pixels()

@@ -93,12 +93,12 @@ class SC(Clusterer):
         checks.whole("n_init", self.n_init, why="it counts starts of k-means. A usual value is 20.")
 
     def _build_network(self, shape: tuple[int, ...]) -> Neighbours:
-        return Neighbours(self.n_clusters, int(np.prod(shape)))
+        return Neighbours(self.n_clusters_, int(np.prod(shape)))
 
     def _fit(self, context: TrainingContext) -> Neighbours:
         pixels = context.pixels()
         a = locally_scaled_affinity(pixels, self.n_neighbors, self.scale_neighbor)
-        v = spectral_embedding(a, self.n_clusters, context.seed)
+        v = spectral_embedding(a, self.n_clusters_, context.seed)
         network = self._build_network(context.shape)
-        network.store(pixels, KMeans(self.n_clusters, n_init=self.n_init, random_state=context.seed).fit_predict(v))
+        network.store(pixels, KMeans(self.n_clusters_, n_init=self.n_init, random_state=context.seed).fit_predict(v))
         return network

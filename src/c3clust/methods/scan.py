@@ -185,7 +185,7 @@ class SCAN(NetworkFields, Clusterer):
 
     def _build_network(self, shape: tuple[int, ...]) -> NeighbourNet:
         f, width = backbone(self.backbone, shape, self.stem)
-        heads = LinearHeads(width, self.n_clusters, self.n_heads)
+        heads = LinearHeads(width, self.n_clusters_, self.n_heads)
         return NeighbourNet(Projected(f, width, self.projection_dim), heads)
 
     def _fit(self, context: TrainingContext) -> NeighbourNet:
@@ -196,7 +196,7 @@ class SCAN(NetworkFields, Clusterer):
         last = epochs if self.self_label_epochs == "auto" else self.self_label_epochs
         network = context.build(self._build_network)
         context.train(Stage("simclr", int(first), *how), network, SimCLRObjective(self.tau))
-        neighbours = mine_neighbours(network, context, max(min(self.n_neighbors, n // (2 * self.n_clusters)), 1))
+        neighbours = mine_neighbours(network, context, max(min(self.n_neighbors, n // (2 * self.n_clusters_)), 1))
         context.train(Stage("scan", epochs, *how), network, NeighbourObjective(neighbours, self.entropy_weight))
         self._keep_start(network, context)
         context.train(Stage("self_label", int(last), *how), network, SelfLabelObjective(self.threshold))

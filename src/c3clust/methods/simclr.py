@@ -108,7 +108,7 @@ class SimCLR(NetworkFields, Clusterer):
 
     def _build_network(self, shape: tuple[int, ...]) -> Centred:
         f, width = backbone(self.backbone, shape, self.stem)
-        return Centred(Projected(f, width, self.projection_dim), width, self.n_clusters)
+        return Centred(Projected(f, width, self.projection_dim), width, self.n_clusters_)
 
     def _fit(self, context: TrainingContext) -> Centred:
         epochs = self._epochs(context, 420, 15, 400)

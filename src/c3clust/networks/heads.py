@@ -31,6 +31,14 @@ class ClusterNet(nn.Module):
         self.register_buffer("centres", None)
         self.register_buffer("temperature", None)
 
+    def set_clusters(self, n_clusters: int, seed: int) -> None:
+        """Replace g_C by a new head for that many clusters, with seeded weights."""
+        weight = next(self.g_c.parameters())
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            new = head(weight.shape[1], n_clusters)
+        self.g_c, self.n_clusters = new.to(weight.device), n_clusters
+
     def encode(self, x: Tensor) -> Tensor:
         """h = f(x): [N, F]."""
         return self.f(x).flatten(1)

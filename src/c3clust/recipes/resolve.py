@@ -1,7 +1,7 @@
 """What a recipe, settings and options mean together. The command line, bench/ and paper/ all use this module.
 
 From lowest to highest precedence: the method's defaults, the recipe, the options, the settings ("name=value").
-The number of clusters is the one given, or the recipe's.
+The number of clusters is the one given, or the recipe's; else it is found from the data.
 """
 
 import json
@@ -41,7 +41,7 @@ def resolve(
     recipe: str | None = None,
     settings: Sequence[str] = (),
     source: str | None = None,
-    n_clusters: int | None = None,
+    n_clusters: int | str | None = None,
     *,
     params: Mapping[str, Any] | None = None,
     options: Mapping[str, Any] | None = None,
@@ -52,8 +52,8 @@ def resolve(
     Parameters
     ----------
     method, source, n_clusters
-        Default: those of the recipe; the method is then "c3". With `count_classes`, a source without a recipe has as
-        many clusters as classes.
+        Default: those of the recipe; the method is then "c3", and the number of clusters "auto", which finds it. With
+        `count_classes`, a source without a recipe has as many clusters as classes.
     recipe : str, optional
         The name of a recipe; see `recipe_params` for what it means for another method than its own.
     settings : sequence of str
@@ -72,7 +72,9 @@ def resolve(
     given = _given(options)
     n_clusters = n_clusters or chosen.get("n_clusters")
     if n_clusters is None and not count_classes:
-        raise InputError("The number of clusters was not given: say how many with -k.")
+        if not methods.load(method).chooses_k:
+            raise InputError(f"The number of clusters was not given, which {method} needs: say how many with -k.")
+        n_clusters = "auto"
     known = methods.parameters(method)
     accepted = {name: value for name, value in _given(params).items() if name in known or name not in IF_KNOWN}
     found = parse_settings(method, settings, recipe_params(method, chosen) | accepted)

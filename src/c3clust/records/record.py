@@ -18,6 +18,10 @@ Fields that other parts of the package read:
              "prior", "agreement": {prior: mean adjusted Rand index of the members}, "comparison" with k-means:
              {"agreement", "kept": [C3, k-means], "supported": [C3, k-means], "simple_is_as_good", "doubtful"}}; else
              null
+    choice   of a run that found its number of clusters: {"chosen", "runner_up", "reason", "ks": the numbers tried, and
+             one value for each of them in "score", "low", "high", "above_cloud", "kept" and "stability"; "structure",
+             "looked_at", "seconds" (choose_k/choice.py); "merges": [[clusters], [clusters], distance] and
+             "splits": [cluster, size, size, silhouette] (choose_k/tree.py)}; else null
     scores   {"acc", "nmi", "ari"} of the final labels, if true labels are known; else null
     suggested_names   of the clusters of the model, by number: {"name", "source"}; guesses, which nothing uses by itself
     notes    messages for the user, one sentence each
@@ -100,6 +104,27 @@ class EncoderNote(TypedDict, total=False):
     trained_on: str
 
 
+Group = list[Count]  # numbers of clusters
+
+
+@open_ended
+class ChoiceNote(TypedDict):
+    """The entry `choice`."""
+
+    chosen: Clusters
+    runner_up: Clusters | None
+    reason: str
+    ks: list[Clusters]
+    score: list[Number]
+    low: list[Number]
+    high: list[Number]
+    above_cloud: list[Number]
+    kept: list[Number]
+    stability: list[Number]
+    merges: list[tuple[Group, Group, Number]]
+    splits: list[tuple[Count, Count, Count, Number]]
+
+
 @dataclass
 class RunRecord:
     """One run, as written to record.json."""
@@ -113,6 +138,7 @@ class RunRecord:
     seconds: Number = 0.0
     encoder: Annotated[dict[str, Any], Layout(EncoderNote)] | None = None
     quality: dict[str, Any] | None = None
+    choice: Annotated[dict[str, Any], Layout(ChoiceNote)] | None = None
     scores: dict[str, Number] | None = None
     suggested_names: dict[str, dict[str, str]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)

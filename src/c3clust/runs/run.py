@@ -174,13 +174,14 @@ class Run:
         stages = estimator.stages_
         record = RunRecord(
             method=config.method,
-            n_clusters=estimator.n_clusters,
+            n_clusters=estimator.n_clusters_,
             params=config.params,
             seed=config.seed,
             data={**_describe(dataset, config.data["fingerprint"]), "copies": len(estimator.duplicates_.copies)},
             stages=stages,
             encoder=estimator.encoder_note_,
             quality=estimator.quality_,
+            choice=_choice(estimator),
             seconds=time.perf_counter() - self.started,
             notes=[*dataset.notes, *notes, *estimator.notes_, *_monitor_notes(stages)],
             device=str(estimator.device_),
@@ -238,6 +239,11 @@ def _classes_seen(encoder: Any, features: Any) -> tuple[Sequence[str], np.ndarra
     names, probabilities = known
     rows = (np.array(features[i : i + 1024]) for i in range(0, len(features), 1024))
     return names, np.concatenate([probabilities(torch.from_numpy(part)).numpy() for part in rows])
+
+
+def _choice(estimator: Any) -> dict[str, Any] | None:
+    """How the number of clusters was found, and the tree of the clusters."""
+    return None if estimator.choice_ is None else estimator.choice_.plain() | estimator.tree_.plain()
 
 
 def _monitor_notes(stages: Sequence[dict[str, Any]]) -> list[str]:

@@ -143,6 +143,7 @@ class C3(EncoderFields, Clusterer):
     lr: float = 1e-4
     schedule: str = "constant"
 
+    chooses_k: ClassVar[bool] = True
     older_models: ClassVar[dict[str, Any]] = {"guidance": "views"}
 
     def _check_params(self) -> None:
@@ -171,6 +172,7 @@ class C3(EncoderFields, Clusterer):
         stage = {"epochs", "batch_size", "lr", "schedule", "warmup"}
         params = {name: getattr(self, f"cc_{name}" if name in stage else name) for name in shared}
         first = CC(self.n_clusters, **params)
+        first.choice_ = getattr(self, "choice_", None)
         first.preprocessor_ = getattr(self, "preprocessor_", Preprocessor())
         return first
 
@@ -205,7 +207,7 @@ class C3(EncoderFields, Clusterer):
         return not self._sets_views() if guidance == "auto" else guidance == "neighbours"
 
     def _resolved_params(self) -> dict[str, Any]:
-        return {"guidance": getattr(self, "guidance_", self.guidance)}
+        return super()._resolved_params() | {"guidance": getattr(self, "guidance_", self.guidance)}
 
     def _input_options(self) -> InputOptions:
         """Neighbours need no views of features, and distances that standardisation does not distort."""
@@ -218,12 +220,12 @@ class C3(EncoderFields, Clusterer):
     def _build_network(self, shape: tuple[int, ...]) -> nn.Module:
         neighbours = self._uses_neighbours
         if neighbours and len(shape) == 1:
-            return VotingHeads(self.n_clusters, shape[0])
+            return VotingHeads(self.n_clusters_, shape[0])
         network: ClusterNet = self._stage_1()._build_network(shape)
         if neighbours:
             network.temperature = torch.ones(())
         elif self.readout == "z":
-            network.centres = torch.zeros(self.n_clusters, self.projection_dim)
+            network.centres = torch.zeros(self.n_clusters_, self.projection_dim)
         return network
 
     def _fit(self, context: TrainingContext) -> nn.Module:
@@ -233,11 +235,12 @@ class C3(EncoderFields, Clusterer):
 
     def _fit_heads(self, context: TrainingContext) -> VotingHeads:
         """Neighbours of feature vectors: heads on these vectors."""
-        started, encoder = time.perf_counter(), self.preprocessor_.encoder
+        started, x = time.perf_counter(), context.pixels()
+        self._choose_clusters(x, context)
         network, quality = fit_heads(
-            context.pixels(),
-            self.n_clusters,
-            scaled=self.preprocessor_.standardised or (encoder is not None and encoder.scaled),
+            x,
+            self.n_clusters_,
+            scaled=self._common_scale,
             prior=self.prior,
             members=None if isinstance(self.members, str) else self.members,
             seed=context.seed,
@@ -254,6 +257,9 @@ class C3(EncoderFields, Clusterer):
         network: ClusterNet = context.build(self._stage_1()._build_network)
         instance = CCObjective(self.tau_i, self.tau_c, warming_up=True)
         context.train(Stage("instance", first, batch, lr, self.cc_schedule), network, instance)
+        stage_1 = self._stage_1()
+        stage_1._choose_head(network, context)
+        self.choice_ = stage_1.choice_
         found = assign_neighbours(network, context, self.prior, self.members)
         self.start_labels_, self.start_stage_ = found.labels.numpy(), len(context.stages) - 1
         guided = GuidedObjective(found.labels, found.confidence, self.tau_i)

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from c3clust import dist
+from c3clust.choose_k import without_evidence
 from c3clust.errors import InputError
 from c3clust.methods.c3.guard import Guard, effective_clusters
 from c3clust.methods.c3.loss import c3_loss, positives_per_view
@@ -57,7 +58,12 @@ class C3Objective:
 
 def fit_views(method: Any, start: Any, context: TrainingContext) -> ClusterNet:
     """CC, or the network of the fitted `start`; then the C3 loss; then a few joint epochs."""
-    network = method._stage_1()._fit(context) if start is None else _started(method, start, context)
+    if start is None:
+        stage_1 = method._stage_1()
+        network = stage_1._fit(context)
+        method.choice_ = stage_1.choice_
+    else:
+        network = _started(method, start, context)
     method._keep_start(network, context)
     epochs = method._epochs(context, 56, 3, 20)
     stage = Stage("c3", epochs, method.batch_size, method.lr, method.schedule)
@@ -74,7 +80,7 @@ def fit_views(method: Any, start: Any, context: TrainingContext) -> ClusterNet:
         stage, objective = replace(stage, name="settle", epochs=settle), replace(objective, head="joint")
         context.train(stage, network, objective, Guard() if method.guard else None)
     if method.readout == "z":
-        centres = spherical_kmeans(context.projections(network), method.n_clusters, context.seed)
+        centres = spherical_kmeans(context.projections(network), method.n_clusters_, context.seed)
         network.centres = torch.from_numpy(centres).to(context.device)
     return network
 
@@ -90,17 +96,19 @@ def _choose_zeta(method: Any, network: ClusterNet, context: TrainingContext) -> 
 
     started = time.perf_counter()
     h = encode_views(network, context.x, context.policy, context.size, method.batch_size, SAMPLES, context.seed)
-    zeta, note = choose_zeta(network.g_i, h, method.n_clusters, method.batch_size, loss, context.seed)
+    zeta, note = choose_zeta(network.g_i, h, method.n_clusters_, method.batch_size, loss, context.seed)
     context.notes.append(note["why"])
     return dist.agree(zeta), note | {"seconds": time.perf_counter() - started}
 
 
 def _started(method: Any, start: Any, context: TrainingContext) -> ClusterNet:
-    """A copy of the network of `start`."""
-    if start.input_shape_ != context.shape or start.n_clusters != method.n_clusters:
+    """A copy of the network of `start`, whose number of clusters n_clusters="auto" means."""
+    if method.n_clusters == "auto":
+        method.choice_ = without_evidence(start.n_clusters_, f"The start has {start.n_clusters_} clusters.")
+    if start.input_shape_ != context.shape or start.n_clusters_ != method.n_clusters_:
         raise InputError(
-            f"start was fitted for {start.n_clusters} clusters of samples {start.input_shape_}; "
-            f"asked for are {method.n_clusters} clusters of {context.shape}. Give a start that fits, or none."
+            f"start was fitted for {start.n_clusters_} clusters of samples {start.input_shape_}; "
+            f"asked for are {method.n_clusters_} clusters of {context.shape}. Give a start that fits, or none."
         )
     network = copy.deepcopy(start.network_).to(context.device)
     network.centres = None
