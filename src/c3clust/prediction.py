@@ -16,10 +16,14 @@ __all__ = ["Prediction"]
 class Prediction:
     """`predict`, `predict_proba` and `find_outliers`, from the network's (z, c) and what was edited since."""
 
-    n_clusters_: int
     outliers: bool
     network_: nn.Module
     outlier_rule_: OutlierRule | None
+
+    @property
+    def n_clusters_(self) -> int:
+        """The number of clusters."""
+        raise NotImplementedError
 
     def _embed(self, X: Any) -> Any:
         """(z, c) of the samples, batch by batch."""

@@ -12,7 +12,7 @@ from c3clust.rows import lengths_alike, scale_rows
 __all__ = ["Choice", "choose_k", "without_evidence"]
 
 MOST = 2000  # samples that are looked at; of more, a random part
-STRUCTURE = 6.0  # standard deviations above the reference from which there are clusters at all
+STRUCTURE = 4.0  # standard deviations above the reference from which there are clusters at all
 APART = 0.2  # two numbers of clusters that differ by less are not two answers
 SAME = 1e-9  # variance of the samples, beside their mean square, up to which they are copies of one
 

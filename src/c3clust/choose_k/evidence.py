@@ -28,8 +28,8 @@ PART = 0.8  # of the samples that a member sees
 NEIGHBOURS = (4, 10, 25)  # that a sample is averaged with: members that see small, middle and large structure
 LINKS = ("ward", "average")
 MIDDLE = [(10, link) for link in LINKS]  # members that are compared with the reference
-CLOUDS = 6  # draws of the reference
-COMPARED = 1000  # samples that are compared with the reference
+CLOUDS = 12  # draws of the reference
+COMPARED = 600  # samples that are compared with the reference
 FLOOR = 0.001  # added to the standard deviation of the reference, which few draws may underestimate
 STEP = 1.14  # from 12 clusters on, each number is so many times the one before
 LARGEST = 120  # clusters at most
@@ -103,10 +103,10 @@ def cluster_part(z: np.ndarray, index: np.ndarray, ks: Sequence[int], kind: tupl
 
 
 def members(
-    z: np.ndarray, ks: Sequence[int], kinds: Sequence[tuple[int, str]], rng: np.random.Generator
+    z: np.ndarray, ks: Sequence[int], kinds: Sequence[tuple[int, str]], rng: np.random.Generator, part: float = 1.0
 ) -> list[Member]:
-    """One member of each kind, on random parts of the samples."""
-    seen = max(round(PART * len(z)), min(len(z), 4))
+    """One member of each kind, on a random part of the samples."""
+    seen = max(round(part * len(z)), min(len(z), 4))
     return [cluster_part(z, np.sort(rng.permutation(len(z))[:seen]), ks, kind) for kind in kinds]
 
 
@@ -180,7 +180,7 @@ class Evidence:
 def gather(z: np.ndarray, unit: bool, rng: np.random.Generator) -> Evidence:
     """Cluster the rows z [n, F] and the reference for every number of clusters. unit: rows have unit length."""
     ks, some = grid(len(z)), z[np.sort(rng.permutation(len(z))[:COMPARED])]
-    found = members(z, ks, [(k, link) for k in NEIGHBOURS for link in LINKS], rng)
+    found = members(z, ks, [(k, link) for k in NEIGHBOURS for link in LINKS], rng, PART)
     clouds = [members(reference(some, unit, rng), ks, MIDDLE, rng) for _ in range(CLOUDS)]
     return Evidence(ks, found, members(some, ks, MIDDLE, rng), clouds)
 

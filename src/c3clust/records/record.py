@@ -121,8 +121,8 @@ class ChoiceNote(TypedDict):
     above_cloud: list[Number]
     kept: list[Number]
     stability: list[Number]
-    merges: list[tuple[Group, Group, Number]]
-    splits: list[tuple[Count, Count, Count, Number]]
+    merges: list[Annotated[list[Group | Number], Field(min_length=3, max_length=3)]]
+    splits: list[Annotated[list[Number], Field(min_length=4, max_length=4)]]
 
 
 @dataclass
