@@ -1,0 +1,313 @@
+"""Whole commands on mutated run folders, models, checkpoints, archives and tables.
+
+Each case is a process of its own that runs `c3clust WORDS` in a copy of a folder in which one file was changed. To spare
+the start of Python and torch, these processes are forked from one that has imported everything. A case must end with
+code 0 or with 2 and one sentence, within 60 s, with less than 2 GB, and must leave everything beside its folder as it
+was: the parent folder is compared before and after.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from collections import Counter
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from c3clust import CC, data, model_io
+from c3clust.runs import Run
+from c3clust.training.checkpoint import Checkpoints
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+SECONDS, BYTES = 60, 2 * 2**30
+SERVER = """
+import json, os, resource, signal, sys
+import torch
+from c3clust import cli
+torch.set_num_threads(1)
+
+def command(words):
+    sys.argv = ["c3clust", *words]
+    try:
+        cli.main()
+    except SystemExit as stop:
+        return stop.code or 0
+    return 0
+
+def quietly(log):
+    number = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(number, 1)
+    os.dup2(number, 2)
+
+out = os.fdopen(os.dup(1), "w")
+for line in sys.stdin:
+    here, folder, log, words = json.loads(line)
+    if here:  # to import what the command needs
+        os.chdir(folder)
+        quietly(log)
+        command(words)
+        sys.stdout.flush()
+        print(json.dumps([0, 0]), file=out, flush=True)
+        continue
+    pid = os.fork()
+    if pid == 0:
+        signal.alarm(SECONDS)
+        os.chdir(folder)
+        quietly(log)
+        code = command(words)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code if isinstance(code, int) else 99)
+    _, status, usage = os.wait4(pid, 0)
+    print(json.dumps([os.waitstatus_to_exitcode(status), usage.ru_maxrss * 1024]), file=out, flush=True)
+""".replace("SECONDS", str(SECONDS))
+
+STRANGE = [
+    None, True, -1, 0, 0.5, 2**31, 10**30, 1e308, "", "\0", "../outside/letter.txt", "x" * 5000, [], {}, [[[]]], {"a": 1},
+    [1, "a", None], float("nan"), "digits", "\x1b[2J", "\ud800", "~nobody/x", "st:../outside", "cuda:99", "=1+1",
+]  # fmt: skip
+LONG = (2**31, 10**30, 1e308)  # as a parameter of training, a request that would be followed for years
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """PARENT/whole: the files of all cases. PARENT/outside: what no case may touch."""
+    parent = tmp_path_factory.mktemp("fuzz")
+    whole, rng = parent / "whole", np.random.default_rng(0)
+    for name in ("outside", "whole/photos/a", "whole/photos/b"):
+        (parent / name).mkdir(parents=True)
+    (parent / "outside" / "letter.txt").write_text("mine")
+    (parent / "outside" / "0-end.json").write_text("mine")
+    for i in range(12):
+        pixels = rng.integers(0, 90, (8, 8)) + (150 if i % 2 else 0)
+        Image.fromarray(pixels.astype(np.uint8)).save(whole / "photos" / "ab"[i % 2] / f"{i}.png")
+    with tarfile.open(whole / "a.tar.gz", "w:gz") as packed, zipfile.ZipFile(whole / "a.zip", "w") as zipped:
+        for path in sorted((whole / "photos").rglob("*.png")):
+            packed.add(path, path.name)
+            zipped.write(path, path.name)
+    x = rng.random((12, 4)).astype(np.float32)
+    np.save(whole / "x.npy", x)
+    np.savez(whole / "x.npz", x=rng.random((12, 6, 6)), y=np.arange(12) % 2)
+    lines = ["age,town,size", *(f"{20 + i},{'ab'[i % 2]},{i * 0.5}" for i in range(12))]
+    (whole / "people.csv").write_text("\n".join(lines) + "\n")
+    (whole / "list.csv").write_text("path,label\n" + "".join(f"photos/{'ab'[i % 2]}/{i}.png,a\n" for i in range(12)))
+    _unfinished(whole, x)
+    return parent
+
+
+def _unfinished(whole, x):
+    """A run of CC that was killed after an epoch of its second stage."""
+    save = Checkpoints.save
+
+    def stop(self, stage, training):
+        save(self, stage, training)
+        if stage == 1:
+            raise KeyboardInterrupt
+
+    params = {"epochs": 3, "batch_size": 6, "projection_dim": 2, "random_state": 0}
+    with pytest.MonkeyPatch.context() as patch, contextlib.suppress(KeyboardInterrupt):
+        patch.setattr(Checkpoints, "save", stop)
+        CC(2, **params).fit(data.load(whole / "x.npy"), run_dir=Run(whole / "begun", source=str(whole / "x.npy")))
+
+
+class Commands:
+    """The process that forks, and the folder in which the cases run."""
+
+    def __init__(self, parent):
+        self.parent, self.folder, self.log = parent, parent / "case", parent / "log.txt"
+        environment = os.environ | {
+            "OMP_NUM_THREADS": "1", "NO_COLOR": "1", "TMPDIR": str(self.folder / "tmp"), "HF_HUB_OFFLINE": "1",
+            "C3CLUST_DATA": str(self.folder),
+        }  # fmt: skip
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "env": environment}
+        self.server = subprocess.Popen([sys.executable, "-c", SERVER], **pipes)
+
+    def __call__(self, words, here=False):
+        self.server.stdin.write(json.dumps([here, str(self.folder), str(self.log), list(map(str, words))]) + "\n")
+        self.server.stdin.flush()
+        return json.loads(self.server.stdout.readline())
+
+    def fresh(self):
+        shutil.rmtree(self.folder, ignore_errors=True)
+        shutil.copytree(self.parent / "whole", self.folder)
+        (self.folder / "tmp").mkdir()
+
+
+@pytest.fixture(scope="module")
+def commands(place):
+    run = Commands(place)
+    run.fresh()
+    first = ("fit", "photos", "-k", 2, "--labels", "folders", "--method", "kmeans", "-o", "run", "-q", "--workers", 1)
+    assert run(first)[0] == 0, run.log.read_text()
+    shutil.copytree(run.folder / "run", place / "whole" / "run")
+    run.fresh()
+    for _, words in KINDS.values():
+        run(words, here=True)
+    run.fresh()
+    yield run
+    run.server.stdin.close()
+    run.server.wait()
+    run.server.stdout.close()
+
+
+FIT = ("-k", 2, "--method", "kmeans", "-q", "--workers", 1, "-o", "new")
+KINDS = {  # kind of case -> (files one of which is changed, the command)
+    "predict": (["run/model.json", "run/model.safetensors", "run/edits.json"], ("predict", "run", "photos", "--workers", 1)),
+    "report": (["run/record.json", "run/view.npz", "run/edits.json", "run/report.html"], ("report", "run")),
+    "evaluate": (["run/record.json", "run/assignments.csv", "run/labels.csv", "run/edits.json"], ("evaluate", "run")),
+    "label": (["run/record.json", "run/view.npz", "run/edits.json"], ("label", "run", "0=cats")),
+    "export": (["run/record.json", "run/assignments.csv", "run/edits.json"], ("export", "run", "--to", "out")),
+    "export from": (["run/record.json", "run/assignments.csv"], ("export", "run", "--to", "out", "--source", "photos")),
+    "resume": (["begun/request.json", "begun/lock", "begun/checkpoint"], ("resume", "begun", "--source", "x.npy", "-q")),
+    "resume it": (["begun/checkpoint/*.json", "begun/checkpoint/*.safetensors"], ("resume", "begun", "-q", "--source", "x.npy")),
+    "fit": (["a.tar.gz"], ("fit", "a.tar.gz", *FIT)),
+    "fit zip": (["a.zip"], ("fit", "a.zip", *FIT)),
+    "fit array": (["x.npz"], ("fit", "x.npz", *FIT)),
+    "fit table": (["people.csv"], ("fit", "people.csv", *FIT)),
+    "fit list": (["list.csv"], ("fit", "list.csv", *FIT)),
+}  # fmt: skip
+
+
+def damaged(content, draw):
+    """Bytes with a few changes."""
+    content = bytearray(content)
+    for _ in range(draw.choice((1, 1, 1, 3, 10))):
+        at = draw.randrange(len(content) + 1)
+        how = draw.randrange(5)
+        if how == 0 and at < len(content):
+            content[at] ^= 1 << draw.randrange(8)
+        elif how == 1:
+            del content[at : at + draw.choice((1, 4, len(content)))]
+        elif how == 2:
+            content[at:at] = draw.randbytes(draw.choice((1, 4, 64)))
+        elif how == 3:
+            content[at : at + 8] = draw.choice((bytes(8), b"\xff" * 8, b"-1,=,\x1b[2", b'"\n"\n","\r'))
+        else:
+            other = draw.randrange(len(content) + 1)
+            content[at:at] = content[other : other + 50]
+    return bytes(content)
+
+
+def replaced(content, draw, training):
+    """A document with one value replaced, removed or added somewhere."""
+    document = json.loads(content)
+    place, inside = document, []
+    while True:
+        keys = list(place) if isinstance(place, dict) else list(range(len(place)))
+        if not keys:
+            return json.dumps({"a": document}).encode()
+        key = draw.choice(keys)
+        inside.append(key)
+        if not isinstance(place[key], dict | list) or not place[key] or draw.random() < 0.3:
+            break
+        place = place[key]
+    new = draw.choice([value for value in STRANGE if not (training and value in LONG)])
+    if draw.random() < 0.2:
+        del place[key]
+    elif isinstance(place, dict) and draw.random() < 0.1:
+        place["unknown"] = new
+    else:
+        place[key] = new
+    return json.dumps(document).encode()
+
+
+def seal(path):
+    """Make the hash of a model or a checkpoint right, so that the change is not noticed before it is read."""
+    with contextlib.suppress(OSError, ValueError, TypeError, AttributeError):
+        meta, weights = (path.with_suffix(ending) for ending in (".json", ".safetensors"))
+        document = json.loads(meta.read_bytes())
+        content = {name: value for name, value in document.items() if name not in ("format", "sha256")}
+        meta.write_text(json.dumps(document | {"sha256": model_io._digest(weights.read_bytes(), content)}))
+
+
+def mutate(folder, kind, draw):
+    """Change one file of a kind of case; what was done."""
+    pattern = draw.choice(KINDS[kind][0])
+    path = draw.choice(sorted(folder.glob(pattern)) or [folder / pattern])
+    outside, how = folder.parent / "outside", draw.random()
+    if how < 0.08 or not path.is_file():
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+        what = draw.choice(("link", "linked folder", "pipe", "folder", "nothing", "noise"))
+        if "link" in what:
+            path.symlink_to(outside if what == "linked folder" else outside / "letter.txt")
+        elif what == "pipe":
+            os.mkfifo(path)
+        elif what == "folder":
+            path.mkdir()
+        elif what == "noise":
+            path.write_bytes(draw.randbytes(100))
+        return f"{path.name}: {what}"
+    content = path.read_bytes()
+    if path.suffix == ".json" and how < 0.75:
+        path.write_bytes(replaced(content, draw, path.name == "request.json"))
+    elif path.suffix == ".json" and how < 0.8:
+        path.write_text("[" * draw.choice((10, 100_000)))
+    else:
+        path.write_bytes(damaged(content, draw))
+    if draw.random() < 0.9:
+        seal(path)
+    return f"{path.name}: changed"
+
+
+def listing(parent):
+    """Everything beside the case: names, kinds and content."""
+    found = {}
+    for path in sorted(parent.rglob("*")):
+        if not path.is_relative_to(parent / "case") and path.name != "log.txt":
+            content = path.read_bytes() if path.is_file() and not path.is_symlink() else b""
+            found[str(path)] = (path.lstat().st_mode, hashlib.sha256(content).hexdigest())
+    return found
+
+
+def fuzz(commands, cases, first=0):
+    before, outcomes, faults = listing(commands.parent), Counter(), []
+    for case in range(first, first + cases):
+        kind = list(KINDS)[case % len(KINDS)]
+        draw = random.Random(f"command {case}")
+        commands.fresh()
+        what = mutate(commands.folder, kind, draw)
+        code, memory = commands(KINDS[kind][1])
+        told = commands.log.read_bytes()
+        outcomes[kind, code] += 1
+        wrong = [
+            *([f"code {code}"] if code not in (0, 2) else []),
+            *(["traceback"] if b"Traceback" in told else []),
+            *(["a fault"] if b"c3clust has a fault" in told else []),
+            *(["escape"] if b"\x1b" in told and kind != "predict" else []),
+            *([f"{memory:,} bytes"] if memory > BYTES else []),
+            *(["no sentence"] if code == 2 and b"c3clust: " not in told.splitlines()[-1] else []),
+            *(["outside"] if case % 20 == 19 and listing(commands.parent) != before else []),
+        ]
+        if wrong:
+            faults.append(f"case {case} ({kind}; {what}): {', '.join(wrong)}: {told[-300:]!r}")
+    assert listing(commands.parent) == before
+    return outcomes, faults
+
+
+def test_whole_commands_work(commands):
+    for kind, (_, words) in KINDS.items():
+        commands.fresh()
+        assert commands(words)[0] == 0, (kind, commands.log.read_text())
+
+
+def test_mutated_files(commands):
+    outcomes, faults = fuzz(commands, 200)
+    assert not faults, "\n".join(faults)
+    assert {code for _, code in outcomes} == {0, 2}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+def test_two_thousand_mutated_files(commands):
+    outcomes, faults = fuzz(commands, 2080, first=1000)
+    for key, count in sorted(outcomes.items()):
+        print(*key, count)
+    assert not faults, "\n".join(faults)
