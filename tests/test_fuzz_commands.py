@@ -1,9 +1,9 @@
 """Whole commands on mutated run folders, models, checkpoints, archives and tables.
 
-Each case is a process of its own that runs `c3clust WORDS` in a copy of a folder in which one file was changed. To spare
-the start of Python and torch, these processes are forked from one that has imported everything. A case must end with
-code 0 or with 2 and one sentence, within 60 s, with less than 2 GB, and must leave everything beside its folder as it
-was: the parent folder is compared before and after.
+Each case is a process of its own that runs `c3clust WORDS` in a copy of a folder in which one file was changed. To
+spare the start of Python and torch, these processes are forked from one that has imported everything. A case must end
+with code 0 or with 2 and one sentence, within 60 s, with less than 2 GB, and must leave everything beside its folder as
+it was: the parent folder is compared before and after.
 """
 
 import contextlib
@@ -71,8 +71,8 @@ for line in sys.stdin:
 """.replace("SECONDS", str(SECONDS))
 
 STRANGE = [
-    None, True, -1, 0, 0.5, 2**31, 10**30, 1e308, "", "\0", "../outside/letter.txt", "x" * 5000, [], {}, [[[]]], {"a": 1},
-    [1, "a", None], float("nan"), "digits", "\x1b[2J", "\ud800", "~nobody/x", "st:../outside", "cuda:99", "=1+1",
+    None, True, -1, 0, 0.5, 2**31, 10**30, 1e308, "", "\0", "../outside/letter.txt", "x" * 5000, [], {}, [[[]]],
+    {"a": 1}, [1, "a", None], float("nan"), "digits", "\x1b[2J", "\ud800", "~nobody/x", "st:../outside", "cuda:99", "=1+1",
 ]  # fmt: skip
 LONG = (2**31, 10**30, 1e308)  # as a parameter of training, a request that would be followed for years
 
@@ -159,15 +159,17 @@ def commands(place):
 
 
 FIT = ("-k", 2, "--method", "kmeans", "-q", "--workers", 1, "-o", "new")
+PREDICT, RESUME = ("predict", "run", "photos", "--workers", 1), ("resume", "begun", "--source", "x.npy", "-q")
+EXPORT = ("export", "run", "--to", "out")
 KINDS = {  # kind of case -> (files one of which is changed, the command)
-    "predict": (["run/model.json", "run/model.safetensors", "run/edits.json"], ("predict", "run", "photos", "--workers", 1)),
+    "predict": (["run/model.json", "run/model.safetensors", "run/edits.json"], PREDICT),
     "report": (["run/record.json", "run/view.npz", "run/edits.json", "run/report.html"], ("report", "run")),
     "evaluate": (["run/record.json", "run/assignments.csv", "run/labels.csv", "run/edits.json"], ("evaluate", "run")),
     "label": (["run/record.json", "run/view.npz", "run/edits.json"], ("label", "run", "0=cats")),
-    "export": (["run/record.json", "run/assignments.csv", "run/edits.json"], ("export", "run", "--to", "out")),
-    "export from": (["run/record.json", "run/assignments.csv"], ("export", "run", "--to", "out", "--source", "photos")),
-    "resume": (["begun/request.json", "begun/lock", "begun/checkpoint"], ("resume", "begun", "--source", "x.npy", "-q")),
-    "resume it": (["begun/checkpoint/*.json", "begun/checkpoint/*.safetensors"], ("resume", "begun", "-q", "--source", "x.npy")),
+    "export": (["run/record.json", "run/assignments.csv", "run/edits.json"], EXPORT),
+    "export from": (["run/record.json", "run/assignments.csv"], (*EXPORT, "--source", "photos")),
+    "resume": (["begun/request.json", "begun/lock", "begun/checkpoint"], RESUME),
+    "resume it": (["begun/checkpoint/*.json", "begun/checkpoint/*.safetensors"], RESUME),
     "fit": (["a.tar.gz"], ("fit", "a.tar.gz", *FIT)),
     "fit zip": (["a.zip"], ("fit", "a.zip", *FIT)),
     "fit array": (["x.npz"], ("fit", "x.npz", *FIT)),

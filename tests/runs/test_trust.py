@@ -12,6 +12,7 @@ from c3clust.errors import InputError, RunError
 from c3clust.records.record import RunRecord
 from c3clust.report.export import export_run
 from c3clust.runs import RunConfig
+from c3clust.runs.trust import trusted
 
 
 @pytest.fixture
@@ -72,6 +73,12 @@ def test_a_changed_request_is_a_strangers(unfinished, field, tmp_path):
     change(unfinished / "request.json", **{field: str(tmp_path) if field == "source" else {}})
     with pytest.raises(RunError, match="not begun by you"):
         methods.resume(unfinished)
+
+
+def test_what_a_stranger_may_not_choose(unfinished, photos):
+    options = {"cache": "x", "root": "x", "outside": True, "workers": 10**6, "memory": 10**15, "image_size": 8}
+    change(unfinished / "request.json", options=options)
+    assert trusted(unfinished, RunConfig.read(unfinished), str(photos)).options == {"image_size": 8}
 
 
 def test_an_encoder_and_a_start_of_a_stranger(unfinished, photos):

@@ -46,6 +46,7 @@ class LoadOptions(TypedDict, total=False):
     embeddings: bool
     kind: str | None
     columns: list[str] | None
+    outside: bool
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,7 @@ from c3clust.runs.run import FEATURES
 
 __all__ = ["trusted"]
 
-PATHS = ("cache", "root", "outside")  # options of `data.load` that are paths, or allow some
-SIZES = ("workers", "memory")  # and those that depend on the machine
+OWN = ("cache", "root", "outside", "workers", "memory")  # options of `data.load` that are not a stranger's to choose
 
 
 def trusted(
@@ -21,8 +20,8 @@ def trusted(
     """The config with what the user gives now. RunError if a stranger's run names what the user does not.
 
     A run of the same user, which its seal proves, repeats what that user asked for. Of another run, the source and an
-    encoder that is not built in must be given; cache, root, workers and memory are those that are given, or the
-    defaults.
+    encoder that is not built in must be given; cache, root, outside, workers and memory are those that are given, or
+    the defaults.
     """
     unknown = set(config.options) - set(inspect.signature(data.load).parameters)
     if unknown:
@@ -30,7 +29,7 @@ def trusted(
     options = {name: value for name, value in config.options.items() if value is not None}
     if not config.is_own():
         _check_strange(folder, config, source, encoder)
-        options = {name: value for name, value in options.items() if name not in PATHS + SIZES}
+        options = {name: value for name, value in options.items() if name not in OWN}
     options |= {} if cache is None else {"cache": cache}
     params = config.params | ({} if encoder is None else {"encoder": encoder})
     return replace(config, source=source or config.source, options=options, params=params, seal=config.seal)
