@@ -72,7 +72,8 @@ for line in sys.stdin:
 
 STRANGE = [
     None, True, -1, 0, 0.5, 2**31, 10**30, 1e308, "", "\0", "../outside/letter.txt", "x" * 5000, [], {}, [[[]]],
-    {"a": 1}, [1, "a", None], float("nan"), "digits", "\x1b[2J", "\ud800", "~nobody/x", "st:../outside", "cuda:99", "=1+1",
+    {"a": 1}, [1, "a", None], float("nan"), "digits", "\x1b[2J", "\ud800", "~nobody/x", "st:../outside", "cuda:99",
+    "=1+1",
 ]  # fmt: skip
 LONG = (2**31, 10**30, 1e308)  # as a parameter of training, a request that would be followed for years
 
@@ -223,7 +224,7 @@ def replaced(content, draw, training):
 
 def seal(path):
     """Make the hash of a model or a checkpoint right, so that the change is not noticed before it is read."""
-    with contextlib.suppress(OSError, ValueError, TypeError, AttributeError):
+    with contextlib.suppress(OSError, ValueError, TypeError, AttributeError, RecursionError):
         meta, weights = (path.with_suffix(ending) for ending in (".json", ".safetensors"))
         document = json.loads(meta.read_bytes())
         content = {name: value for name, value in document.items() if name not in ("format", "sha256")}
