@@ -142,7 +142,7 @@ def _sources(folder, x, pictures):
     batch, records = folder / "batch", folder / "batch.bin"
     return {
         "images": (images, lambda: data.load(folder / "images", **one)),
-        "manifest": (["manifest/list.csv"], lambda: data.load(folder / "manifest" / "list.csv", **one)),
+        "manifest": (["manifest/list.csv"], lambda: data.load(folder / "manifest" / "list.csv", **one, outside=True)),
         "tar": (["a.tar"], lambda: data.load(folder / "a.tar", **one)),
         "tar.gz": (["a.tar.gz"], lambda: data.load(folder / "a.tar.gz", **one)),
         "zip": (["a.zip"], lambda: data.load(folder / "a.zip", **one)),

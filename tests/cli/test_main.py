@@ -54,3 +54,38 @@ def test_commands_that_do_not_train_do_not_import_torch(words, tmp_path):
     done = subprocess.run([sys.executable, "-c", REPORT, *words], capture_output=True, text=True, check=False)
     assert done.stderr.splitlines()[-1] == "False"
     assert done.returncode == (2 if words[0] == "undo" else 0)
+
+
+def test_an_unknown_error_is_one_sentence_too(c3clust, monkeypatch, tmp_path):
+    def broken(*_):
+        raise LookupError("first line\nsecond line")
+
+    monkeypatch.setattr("c3clust.records.record.RunRecord.read", broken)
+    done = c3clust("evaluate", tmp_path)
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert "LookupError: first line" in done.stderr
+    assert "C3CLUST_DEBUG=1" in done.stderr
+    monkeypatch.setenv("C3CLUST_DEBUG", "1")
+    with pytest.raises(LookupError):
+        c3clust("evaluate", tmp_path)
+
+
+@pytest.mark.parametrize("source", ["~nobody-of-this-name/x", "~/x"])
+def test_a_home_folder_that_is_not_known(c3clust, monkeypatch, tmp_path, source):
+    def no_home(path):
+        raise KeyError(path)
+
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr("pwd.getpwuid", no_home)
+    done = c3clust("fit", source, "-k", 2, "-o", tmp_path / "run")
+    assert done.returncode == 2
+    assert "the home folder that ~ stands for is not known" in done.stderr
+    assert c3clust("list", "data").returncode == 0
+
+
+def test_names_with_escapes_are_shown_not_obeyed(c3clust, tmp_path):
+    done = c3clust("predict", tmp_path / "a\x1b]0;x\x07", "digits")
+    assert done.returncode == 2
+    assert "\x1b" not in done.stderr
+    assert "\\x1b]0;x\\x07" in done.stderr
