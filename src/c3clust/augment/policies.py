@@ -246,29 +246,6 @@ def spec(policy: Policy) -> dict[str, Any]:
     return {"policy": getattr(policy, "__qualname__", type(policy).__qualname__)}
 
 
-def views(policy: Policy, x: Tensor, size: Size, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """x_a and x_b: two independent draws of the policy. From stored views [N, V, F], two different ones are drawn."""
-    x_a, x_b = _two_stored(x, generator) if x.ndim == 3 else (x, x)
-    return policy(x_a, size, generator), policy(x_b, size, generator)
-
-
-def view(policy: Policy, x: Tensor, size: Size, generator: torch.Generator) -> Tensor:
-    """One draw of the policy. Of stored views [N, V, F], one is taken."""
-    if x.ndim == 3:
-        chosen = torch.randint(x.shape[1], (len(x),), generator=generator).to(x.device)
-        x = x[torch.arange(len(x), device=x.device), chosen]
-    return policy(x, size, generator)
-
-
-def _two_stored(x: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Two different views of each sample, every pair equally likely: [N, V, F] -> [N, F] twice."""
-    n, v = x.shape[:2]
-    a = torch.randint(v, (n,), generator=generator)
-    b = (a + 1 + torch.randint(v - 1, (n,), generator=generator)) % v
-    rows = torch.arange(n, device=x.device)
-    return x[rows, a.to(x.device)], x[rows, b.to(x.device)]
-
-
 def prepare(x: Tensor, size: Size | None) -> Tensor:
     """Samples for evaluation: images in [0, 1], resized (antialiased) to `size`; vectors unchanged."""
     if x.ndim == 2:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from c3clust.data.io.originals import Originals
 from c3clust.data.io.stream import Stream
 from c3clust.data.io.views import Views
 from c3clust.data.samples import Dataset, Table, Texts
@@ -21,6 +22,8 @@ def fingerprint(dataset: Dataset) -> str:
     of the same images in memory, and may miss a change in an image that was not drawn.
     """
     x = dataset.x
+    if isinstance(x, Originals):
+        return fingerprint(replace(dataset, x=x.x))
     if isinstance(x, Views):
         return hashlib.sha256("".join(fingerprint(replace(dataset, x=part)) for part in x.parts).encode()).hexdigest()
     digest = hashlib.sha256(f"{tuple(x.shape)} {x.dtype}".encode())

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from c3clust.data import sources
+from c3clust.data.io.originals import Originals
 from c3clust.data.io.stream import Stream
 from c3clust.data.places import DatasetInfo, find, require, searched
 from c3clust.data.samples import Dataset, check_words
@@ -75,6 +76,7 @@ def load(
     words: Sequence[str] = (),
     pixel_max: float | str | None = None,
     outside: bool = False,
+    originals: bool | None = None,
 ) -> Dataset:
     """Load a dataset.
 
@@ -121,6 +123,9 @@ def load(
         no value is larger, else 255. A fitted model reads new pictures with the value it was fitted with.
     outside : bool
         Let a table of images name files outside of its own folder.
+    originals : bool, optional
+        Take the random crops of training from the image files at their own size and aspect, decoded for each crop, and
+        not from the picture that was resized to `image_size`. Default: for ImageNet-10 and -Dogs only.
 
     Returns
     -------
@@ -129,7 +134,7 @@ def load(
     cache = Path(cache) if cache else None
     options = Options(
         labels, image_size, channels, max_bad, memory, workers, cache, largest, embeddings, kind, tuple(columns),
-        tuple(words), pixel_max, outside,
+        tuple(words), pixel_max, outside, originals,
     )  # fmt: skip
     return check_words(_load(place, options, Path(root) if root else None))
 
@@ -191,7 +196,7 @@ def _first_thousands(whole: Dataset, thousands: int, name: str) -> Dataset:
         raise DataError(f"{name}-{thousands}k asks for {n:,} images and {held}. Ask for fewer.")
     chosen = np.sort(np.random.default_rng(0).permutation(len(whole))[:n])
     y = None if whole.y is None else whole.y[chosen]
-    x = whole.x.subset(chosen) if isinstance(whole.x, Stream) else whole.x[chosen]
+    x = whole.x.subset(chosen) if isinstance(whole.x, Stream | Originals) else whole.x[chosen]
     return replace(whole, x=x, names=[whole.names[i] for i in chosen], y=y)
 
 

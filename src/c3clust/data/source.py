@@ -65,6 +65,7 @@ class Options:
     words: tuple[str, ...] = ()
     pixel_max: float | str | None = None
     outside: bool = False
+    originals: bool | None = None
     listed: bool = False  # image files are listed and not decoded
 
     def __post_init__(self) -> None:

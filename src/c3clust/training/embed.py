@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from c3clust import augment
 from c3clust.data.samples import ArrayLike
-from c3clust.training.batch import channels_last, tensors
+from c3clust.training.batch import channels_last, source_of_views, tensors
 
 __all__ = ["device_of", "embed", "encode_views"]
 
@@ -54,7 +54,8 @@ def encode_views(
     batch = min(batch, len(x))
     order = torch.randperm(len(x), generator=generator)[: max(min(most, len(x)) // batch, 1) * batch]
     pairs = []
-    for raw in tensors(getattr(x, "views", x), list(order.view(-1, batch).numpy()), device):
+    source = source_of_views(x, policy, size, (seed,))
+    for raw in tensors(source, list(order.view(-1, batch).numpy()), device):
         x_a, x_b = augment.views(policy, raw, size, generator)
         pairs.append((network.encode(channels_last(x_a)), network.encode(channels_last(x_b))))
     return torch.cat([h_a for h_a, _ in pairs]), torch.cat([h_b for _, h_b in pairs])

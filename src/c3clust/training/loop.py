@@ -19,7 +19,7 @@ from c3clust import augment, dist
 from c3clust.errors import TrainingError
 from c3clust.ops import entropy
 from c3clust.progress import bar
-from c3clust.training.batch import Batch, channels_last, local_part, tensors
+from c3clust.training.batch import Batch, channels_last, local_part, source_of_views, tensors
 from c3clust.training.checkpoint import TrainingState
 from c3clust.training.embed import device_of, embed
 from c3clust.training.objective import Alternating, Monitor, Objective
@@ -62,8 +62,8 @@ def train(
 ) -> Curves:
     """Train `network` in place for one stage and return its curves, one entry per epoch.
 
-    Where context.x has stored views (x.views), pairs are drawn from these. With checkpoints, training continues from
-    the newest one. A monitor may end it early and restore an earlier network.
+    Where context.x has stored views (x.views) or original files (x.crops), pairs are drawn from these. With
+    checkpoints, training continues from the newest one. A monitor may end it early and restore an earlier network.
     """
     x, size, generator = context.x, context.size, context.generator
     checkpoints, number = context.checkpoints, len(context.stages)
@@ -87,10 +87,11 @@ def train(
             network.train()
             first = now.step
             index = local_part(now.order.numpy())[first:]
-            for step, raw in enumerate(tensors(getattr(x, "views", x), index, device), first):
+            source = source_of_views(x, context.policy, size, (context.seed, number, epoch))
+            for step, raw in enumerate(tensors(source, index, device), first):
                 lr = stage.learning_rate((epoch * steps + step) / (stage.epochs * steps))
                 _set_learning_rate(optimisers, lr)
-                views = _views(objective, context, raw, torch.from_numpy(index[step - first]))
+                views = _views(objective, context, source, raw, torch.from_numpy(index[step - first]))
                 for name, value in _step(objective, network, views, optimisers):
                     now.sums[name] = now.sums.get(name, 0) + value.detach()
                 progress.step(batch)
@@ -142,15 +143,15 @@ def _set_learning_rate(optimisers: Optimisers, lr: float) -> None:
             group["lr"] = lr * group["rate"]
 
 
-def _views(objective: Any, context: Any, raw: Tensor, index: Tensor) -> Batch:
+def _views(objective: Any, context: Any, source: Any, raw: Tensor, index: Tensor) -> Batch:
     """Two views of each sample; or one, and one of its partner where the objective chooses partners."""
     if hasattr(objective, "partners"):
         partners = objective.partners(index, context.generator).numpy()
-        others = next(tensors(getattr(context.x, "views", context.x), [partners], raw.device))
+        others = next(tensors(source, [partners], raw.device))
         x_a, x_b = (augment.view(context.policy, each, context.size, context.generator) for each in (raw, others))
     else:
         x_a, x_b = augment.views(context.policy, raw, context.size, context.generator)
-    return Batch(channels_last(x_a), channels_last(x_b), index.to(raw.device), raw, context.size)
+    return Batch(channels_last(x_a), channels_last(x_b), index.to(raw.device), raw, context.size, context.x)
 
 
 def _step(objective: Any, network: nn.Module, batch: Batch, optimisers: Optimisers) -> Iterator[tuple[str, Tensor]]:

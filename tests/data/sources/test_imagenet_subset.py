@@ -32,6 +32,15 @@ def test_the_papers_224_pixels_by_default(train):
     assert data.load("imagenet-10", root=train).x.shape[-1] == 224
 
 
+def test_crops_are_taken_from_the_original_files(train):
+    x = data.load("imagenet-10", root=train).x
+    sizes = []
+    whole = x.crops(lambda i, h, w: sizes.append((i, h, w)) or np.array([[0, 0, h, w]] * 2), (224, 224))[np.array([5])]
+    assert sizes == [(5, 20, 30)]
+    np.testing.assert_array_equal(whole[0, 0], x[5])
+    assert isinstance(data.load("imagenet-10", root=train, originals=False).x, np.ndarray)
+
+
 def test_the_same_folder_by_path_is_a_plain_folder(train):
     images = data.load(train, labels="folders")
     assert len(images.classes) == len(list(train.iterdir()))

@@ -1,13 +1,13 @@
-"""One encoded image -> uint8 [3, S, S].
+"""One encoded image -> uint8 [3, S, S], or crops of it at its own size and aspect.
 
 Every picture is rotated upright (EXIF), converted to 8-bit RGB, and resized to S × S with an antialiased bilinear
 filter, without cropping, as in the paper's evaluation. The first frame of an animation is used; transparency is
 composited on white; 16-bit values are divided by 257. JPEGs much larger than S are decoded at a reduced scale of at
-least 2 S. simplejpeg decodes JPEG if it is installed, Pillow everything else.
+least 2 S; for crops, of at least S in the smallest crop. simplejpeg decodes JPEG if it is installed, Pillow all else.
 """
 
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from types import ModuleType
@@ -28,6 +28,8 @@ FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "TIFF", "GIF", "PPM")  # none that runs
 ORIENTATION = 0x0112
 TURNS = {2: "FLIP_LEFT_RIGHT", 3: "ROTATE_180", 4: "FLIP_TOP_BOTTOM", 5: "TRANSPOSE"}  # of Pillow, by orientation
 TURNS |= {6: "ROTATE_270", 7: "TRANSVERSE", 8: "ROTATE_90"}
+SIDEWAYS = ("TRANSPOSE", "ROTATE_270", "TRANSVERSE", "ROTATE_90")  # width and height change places
+JPEG = ("JPEG", "MPO")
 
 
 def is_image_name(name: str) -> bool:
@@ -58,7 +60,7 @@ def decode(data: bytes, size: int) -> np.ndarray:
 
     with _reasons():
         image = _open(data)
-        pixels = _pixels(image, data, size)
+        pixels = _pixels(image, data, 2 * size)
         turn = _turn(image)  # after decoding: Pillow itself rotates TIFFs while it decodes them
         picture = _to_rgb(pixels)
         if picture.size != (size, size):
@@ -66,6 +68,32 @@ def decode(data: bytes, size: int) -> np.ndarray:
         if turn is not None:
             picture = picture.transpose(turn)
         return np.moveaxis(np.asarray(picture), 2, 0)
+
+
+def decode_crops(data: bytes, draw: Callable[[int, int], np.ndarray], size: tuple[int, int]) -> np.ndarray:
+    """uint8 [V, 3, *size]: parts of the upright picture, resized as in `decode` (and in torchvision, for pictures).
+
+    draw: (height, width) of the picture -> boxes [V, 4] (top, left, height, width). A JPEG is decoded at the smallest
+    scale at which no crop has fewer pixels than the result, or at its own.
+    """
+    from PIL.Image import Resampling
+
+    with _reasons():
+        image = _open(data)
+        if image.format not in JPEG:
+            image.load()  # Pillow itself rotates TIFFs while it decodes them
+        turn = _turn(image)
+        width, height = image.size if turn is None or turn.name not in SIDEWAYS else image.size[::-1]
+        boxes = draw(height, width)
+        least = -(-min(width, height) * max(size) // max(1, int(boxes[:, 2:].min())))
+        picture = _to_rgb(_pixels(image, data, least))
+        picture = picture if turn is None else picture.transpose(turn)
+        scale = np.array([picture.height / height, picture.width / width] * 2)
+        crops = []
+        for top, left, h, w in np.rint(boxes * scale).astype(int).tolist():
+            crop = picture.crop((left, top, max(left + w, left + 1), max(top + h, top + 1)))
+            crops.append(np.asarray(crop.resize(size[::-1], Resampling.BILINEAR)))
+        return np.moveaxis(np.stack(crops), 3, 1)
 
 
 @contextmanager
@@ -108,22 +136,22 @@ def _turn(image: "Image") -> "Transpose | None":
         return None
 
 
-def _pixels(image: "Image", data: bytes, size: int) -> "Image":
-    """The decoded picture, by simplejpeg if possible, else by Pillow."""
+def _pixels(image: "Image", data: bytes, least: int) -> "Image":
+    """The decoded picture, by simplejpeg if possible, else by Pillow; a JPEG perhaps reduced to sides of `least`."""
     from PIL.Image import fromarray
 
-    jpeg = image.format in ("JPEG", "MPO")
+    jpeg = image.format in JPEG
     fast = _simplejpeg()
     if jpeg and fast and image.mode in ("RGB", "L"):
         try:
             colours = "RGB" if image.mode == "RGB" else "GRAY"
-            width, height = _reduced(image.size, 2 * size)
+            width, height = _reduced(image.size, least)
             pixels = fast.decode_jpeg(data, colours, min_height=height, min_width=width)
             return fromarray(pixels if colours == "RGB" else pixels[..., 0])
         except ValueError:
             pass  # Pillow may still be able to read it
     if jpeg:
-        image.draft(image.mode, (2 * size, 2 * size))
+        image.draft(image.mode, (least, least))
     image.load()
     return image
 

@@ -5,7 +5,8 @@ picture is resized to S × S. Channels: 1 if every picture is grey (its three ch
 
 If the decoded pictures (counted at three channels) fit in the memory limit, they are decoded once, in worker processes,
 to one uint8 array. Otherwise they are decoded once to find the unreadable files, so that indices stay stable, and then
-on each access: see `stream.Stream`. With `cache`, the decoded pictures are stored in a memory map on disk instead.
+on each access: see `stream.Stream`. With `cache`, the decoded pictures are stored in a memory map on disk instead. With
+`originals`, random crops are taken from the files as they are: see `originals.Originals`.
 """
 
 import os
@@ -21,6 +22,7 @@ import numpy as np
 
 from c3clust.data.io import cache
 from c3clust.data.io.decode import decode, longest_side
+from c3clust.data.io.originals import Originals
 from c3clust.data.io.spans import Span, Spool, Unreadable, read_span
 from c3clust.data.io.stream import Stream
 from c3clust.data.io.workers import map_chunks
@@ -66,8 +68,11 @@ def to_samples(files: EncodedFiles, options: Options) -> Samples:
     skipped = tuple((name, reason) for name, reason in zip(files.names, reasons, strict=True) if reason)
     _check_bad(files, skipped, options.max_bad)
     good = [i for i, reason in enumerate(reasons) if not reason]
-    y = None if files.y is None else files.y[good]
-    return Samples(x, [files.names[i] for i in good], y, files.classes, skipped, files.place)
+    y, names = None if files.y is None else files.y[good], [files.names[i] for i in good]
+    if options.originals:
+        spans, (channels, size) = [files.spans[i] for i in good], x.shape[1:3]
+        x = Originals(x, Stream(spans, names, channels, size, options.workers, options.memory, files.spool))
+    return Samples(x, names, y, files.classes, skipped, files.place)
 
 
 def available_memory() -> int:

@@ -37,7 +37,7 @@ class Stream:
         spool: Spool | None = None,
     ) -> None:
         self.spans, self.names = spans, names
-        self.shape = (len(spans), channels, size, size)
+        self.shape: tuple[int, ...] = (len(spans), channels, size, size)
         self.dtype = np.dtype(np.uint8)
         self.spool = spool  # a reference, so that the temporary file is not deleted
         self._workers, self._memory = worker_count(workers), memory
@@ -68,7 +68,7 @@ class Stream:
 
     def subset(self, index: np.ndarray) -> "Stream":
         spans, names = [self.spans[i] for i in index], [self.names[i] for i in index]
-        return Stream(spans, names, *self.shape[1:3], self._workers, self._memory, self.spool)
+        return Stream(spans, names, self.shape[1], self.shape[2], self._workers, self._memory, self.spool)
 
     def prefetch(self, batches: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
         """The images of each batch of positions, in order; the next batches are decoded in the background."""
@@ -104,12 +104,15 @@ class Stream:
 
     def _decode(self, i: int) -> np.ndarray:
         try:
-            return decode(read_span(self.spans[i]), self.shape[2])[: self.shape[1]]
+            return self._pixels(i)
         except Unreadable as error:
             raise DataError(
                 f"{self.names[i]} could be read when the run began and cannot be read now ({error}). "
                 "Leave the source unchanged while it is in use."
             ) from error
+
+    def _pixels(self, i: int) -> np.ndarray:
+        return decode(read_span(self.spans[i]), self.shape[2])[: self.shape[1]]
 
 
 def _finish(pixels: np.ndarray, jobs: list[Future[None]]) -> np.ndarray:

@@ -10,7 +10,7 @@ __all__ = ["Subset", "subset"]
 
 
 class Subset:
-    """The samples of x at the positions `chosen`, indexed like an array; with `views` and `prefetch` if x has them.
+    """The samples of x at the positions `chosen`, indexed like an array; `views`, `crops`, `prefetch` as x has them.
 
     >>> Subset(np.array([10, 20, 30]), np.array([0, 2]))[np.array([1])].tolist()
     [30]
@@ -29,6 +29,9 @@ class Subset:
     def __getattr__(self, name: str) -> Any:
         if name == "views":
             return Subset(self.x.views, self.chosen)
+        if name == "crops":
+            crops = self.x.crops
+            return lambda draw, size: Subset(crops(draw, size), self.chosen)
         if name == "prefetch":
             prefetch, chosen = self.x.prefetch, self.chosen
             return lambda batches: prefetch(chosen[batch] for batch in batches)

@@ -66,4 +66,6 @@ def read(path: Path, options: Options, name: str | None = None) -> Samples:
     files = EncodedFiles.of(found, str(path), y=y, classes=SYNSETS[name])
     notes = note_count(str(path), TITLES[name], len(y), OFFICIAL[name])
     size, channels = options.image_size or SIDE, options.channels or 3
-    return replace(to_samples(files, replace(options, image_size=size, channels=channels)), notes=notes)
+    originals = True if options.originals is None else options.originals  # the papers crop the original photographs
+    options = replace(options, image_size=size, channels=channels, originals=originals)
+    return replace(to_samples(files, options), notes=notes)
