@@ -108,6 +108,11 @@ class OutlierRule:
         centres, spread = parts["centres"], parts["spread"]
         if centres.ndim != 2 or spread.shape != centres.shape[:1] or parts["limit"].numel() != 1:
             raise ValueError("the parts of the rule for outliers do not fit together")
+        used = ~centres.isnan().all(dim=1)  # empty clusters have no centre
+        if not (used.any() and centres[used].isfinite().all() and spread[used].isfinite().all()):
+            raise ValueError("the rule for outliers holds NaN or infinity")
+        if parts["limit"].isnan():
+            raise ValueError("the limit of the rule for outliers is NaN")
         return cls(centres.float().numpy(), spread.float().numpy(), float(parts["limit"]), bool(parts["unit"].any()))
 
 

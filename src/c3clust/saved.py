@@ -62,7 +62,7 @@ def read_model(folder: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
             f"{folder / 'model.json'}: input_shape must be (features) or (channels, height, width) "
             f"with at most {LARGEST:,} values."
         )
-    if broken := model_io.not_finite(tensors):
+    if broken := model_io.not_finite({name: t for name, t in tensors.items() if not name.startswith(PREFIX)}):
         raise RunError(f"{folder / 'model.safetensors'} holds NaN or infinity in {broken}: fit again.")
     return meta, tensors
 
