@@ -20,6 +20,7 @@ from c3clust.files import write_atomically
 from c3clust.records.edits import Edits
 from c3clust.records.record import RunRecord
 from c3clust.records.tables import csv_text
+from c3clust.report import how_many
 from c3clust.report.naming import suggestion
 from c3clust.report.payload import payload
 from c3clust.report.view import View
@@ -28,7 +29,7 @@ __all__ = ["render", "write"]
 
 FILE = "report.html"
 CLUSTERS = "clusters.csv"
-SCRIPTS = ("base", "thumbs", "dialogs", "summary", "copies", "outliers", "map", "curves", "truth", "theme")
+SCRIPTS = ("base", "thumbs", "dialogs", "summary", "copies", "outliers", "map", "curves", "how_many", "truth", "theme")
 
 
 def render(run_dir: Path) -> Path:
@@ -38,11 +39,14 @@ def render(run_dir: Path) -> Path:
 
 
 def write(run_dir: Path, record: RunRecord, view: View, edits: Edits | None = None) -> Path:
-    """Write run_dir/report.html and clusters.csv atomically. The edits are those of the run folder unless given."""
+    """Write report.html, clusters.csv and how_many.* atomically. The edits are those of the run folder unless given."""
     run_dir = Path(run_dir)
     edits = edits or Edits.read(run_dir, view.n_clusters)
     text = page(payload(record, view, edits, str(run_dir)), view.sheets)
     write_atomically(run_dir / FILE, text.encode())
+    if (evidence := how_many.table(record)) and (drawn := how_many.picture(record)):
+        write_atomically(run_dir / how_many.CSV, evidence.encode())
+        write_atomically(run_dir / how_many.PNG, drawn)
     write_atomically(run_dir / CLUSTERS, clusters_csv(view, edits).encode("utf-8", "surrogateescape"))
     return run_dir / FILE
 

@@ -14,6 +14,7 @@ from c3clust.records.record import RunRecord
 from c3clust.report import confusion
 from c3clust.report.facts import Facts
 from c3clust.report.findings import findings, skipped_files
+from c3clust.report.how_many import how_many
 from c3clust.report.naming import suggestion
 from c3clust.report.training_findings import balanced, is_technical, training_rows
 from c3clust.report.verdict import verdict
@@ -54,6 +55,7 @@ def payload(record: RunRecord, view: View, edits: Edits, run: str = "RUN") -> di
         "traits": view.traits and view.traits.kind,
         "map": _map(view),
         "stages": [_stage(stage, edits, record) for stage in record.stages],
+        "how_many": how_many(record, edits, facts.run),
         "confusion": _confusion(view, live + [view.n_clusters] * view.apart),
         "made": _reproduction(facts, run),
     }

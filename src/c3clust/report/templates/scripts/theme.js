@@ -45,6 +45,7 @@ function follow() {
 main.replaceChildren();
 summary();
 gallery();
+howMany();
 copies();
 outliers();
 map();
