@@ -65,13 +65,17 @@ def tensors_only(call):
 
 
 def test_no_pickle_in_the_package():
-    """Loading executes nothing. The one unpickler admits only what CIFAR's files hold, torch.load only tensors."""
+    """Loading executes nothing. The one unpickler admits only what CIFAR's files hold, torch.load only tensors.
+
+    torch.save writes the checkpoints that CC's released code reads.
+    """
     for path in PACKAGE.rglob("*.py"):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
         calls = {
             ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call) and not tensors_only(node)
         }
+        calls -= {"torch.save"} if path.name == "_released.py" else set()
         assert not {"torch.load", "torch.save", "pickle.load", "pickle.loads", "joblib.load", "eval", "exec"} & calls
         if path.name != "cifar.py":
             assert not {"pickle", "cloudpickle", "dill", "joblib"} & names, path

@@ -25,6 +25,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "evaluate": predict.evaluate,
     "report": report.report,
     "export": report.export,
+    "import": report.import_,
     "label": edit.label,
     "merge": edit.merge,
     "undo": edit.undo,

@@ -29,6 +29,7 @@ def fit(
     ] = None,
     seed: opt.Seed = 0,
     recipe: opt.Recipe = None,
+    start: opt.Start = None,
     settings: Annotated[list[str] | None, typer.Option("--set", help="A parameter, name=value; repeatable.")] = None,
     labels: opt.Labels = None,
     encoder: Annotated[
@@ -83,7 +84,7 @@ def fit(
     dist.join()
     verbose = _is_verbose(quiet, as_json)
     params = {"encoder": encoder, "finetune": finetune or None, "device": device, "image_size": image_size}
-    params |= {"guard": None if guard else False, "outliers": outliers or None, "verbose": verbose}
+    params |= {"guard": None if guard else False, "outliers": outliers or None, "verbose": verbose, "start": start}
     options = {"labels": labels, "embeddings": embeddings, "image_size": image_size, "kind": kind}
     options |= opt.reading_options(column, cache, workers, memory, max_bad, outside)
     k = opt.number_of_clusters(clusters)

@@ -31,6 +31,10 @@ Run = Annotated[Path, typer.Argument(help="The folder of a finished run.", show_
 NewRun = Annotated[Path, typer.Option("-o", "--out", help="The folder of the new run.")]
 Seed = Annotated[int, typer.Option("--seed", help="Same seed, same clusters.", min=0)]
 Recipe = Annotated[str | None, typer.Option("--recipe", help="See: c3clust list recipes.")]
+Start = Annotated[
+    str | None,
+    typer.Option("--start", help="A run folder, or a checkpoint of CC's released code.", show_default="train CC"),
+]
 Labels = Annotated[str | None, typer.Option("--labels", help="'folders': sub-folders are classes, for scores.")]
 Device = Annotated[str | None, typer.Option("--device", help="auto, cpu, cuda, cuda:1, mps.", show_default="auto")]
 MaxBad = Annotated[float, typer.Option("--max-bad", help="Share of unreadable files that stops the run.")]

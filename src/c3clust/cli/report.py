@@ -1,4 +1,4 @@
-"""report, export: the page of a finished run, and its images in one folder per cluster."""
+"""report, export, import: the page of a finished run, its images in folders, and checkpoints of CC's released code."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,7 +7,7 @@ import typer
 
 from c3clust.cli import options as opt
 
-__all__ = ["export", "report"]
+__all__ = ["export", "import_", "report"]
 
 
 def report(run: opt.Run) -> None:
@@ -22,7 +22,10 @@ def report(run: opt.Run) -> None:
 
 def export(
     run: opt.Run,
-    to: Annotated[Path, typer.Option("--to", help="A new folder, which gets one folder per cluster.")],
+    to: Annotated[Path, typer.Option("--to", help="A new folder, which gets one folder per cluster; or a new file.")],
+    kind: Annotated[
+        str, typer.Option("--format", help="folders: the images; cc: the network, for CC's released code.")
+    ] = "folders",
     min_confidence: Annotated[
         float,
         typer.Option("--min-confidence", help="Images below it, an estimate of being right, go to unsure/."),
@@ -31,16 +34,45 @@ def export(
     source: Annotated[str | None, typer.Option("--source", help="Where the images are now, if they moved.")] = None,
     outside: opt.Outside = False,
 ) -> None:
-    """Copy the images of a run into one folder per cluster. The originals are not changed.
+    """Copy the images of a run into one folder per cluster, or its network into a file. Originals are not changed.
 
     The confidence of C3 on features estimates, without labels, the chance that an image is in the right cluster. That
     of other methods is not calibrated: it orders the images, no more.
 
-    Example:  c3clust export runs/photos --to sorted/ --min-confidence 0.8
+    Examples:
+
+      c3clust export runs/photos --to sorted/ --min-confidence 0.8
+
+      c3clust export runs/cc --format cc --to checkpoint_1000.tar
     """
+    from c3clust import checks
+
+    if checks.choice("--format", kind, ("folders", "cc")) == "cc":
+        from c3clust.methods import export_checkpoint
+
+        export_checkpoint(run, to)
+        opt.out(f"Checkpoint: {to}")
+        return
     from c3clust.report.export import export_run
 
     exported = export_run(run, to, source, min_confidence=min_confidence, link=link, outside=outside)
     opt.out(f"{exported.n:,} images in {len(exported.folders)} folders of {to}")
     for name in exported.missing:
         opt.err(f"could not be read: {name}")
+
+
+def import_(
+    checkpoint: Annotated[Path, typer.Argument(help="checkpoint_1000.tar, of CC's released code.", show_default=False)],
+    folder: Annotated[Path, typer.Option("-o", "--out", help="A new folder for the model.")],
+    image_size: Annotated[int, typer.Option("--image-size", help="Side in pixels of its images.", min=1)] = 224,
+) -> None:
+    """Save the network of a checkpoint of CC's released code, to predict with it or to start C3 from it.
+
+    Example:  c3clust import checkpoint_1000.tar -o runs/cc
+    """
+    from c3clust.methods import import_checkpoint
+
+    found = import_checkpoint(checkpoint, folder, image_size)
+    opt.out(f"{found.backbone}, {found.n_clusters} clusters, {found.epochs} epochs, {image_size} px")
+    opt.out(f"Model: {folder}")
+    opt.out(f"C3 from it: c3clust fit SOURCE -k {found.n_clusters} --recipe c3-as-published --start {folder} -o RUN")

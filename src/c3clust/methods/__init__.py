@@ -10,6 +10,7 @@ from c3clust import data
 from c3clust.encoders import is_built_in, register
 from c3clust.encoders.run import Runs
 from c3clust.errors import InputError, RunError, suggest
+from c3clust.methods._released import read_checkpoint, write_checkpoint
 from c3clust.records.assignments import Assignments
 from c3clust.records.duplicates import Duplicates
 from c3clust.records.record import RunRecord
@@ -19,7 +20,9 @@ from c3clust.runs.trust import trusted
 from c3clust.saved import read_model, restore
 from c3clust.training.checkpoint import Checkpoints
 
-__all__ = ["load", "load_model", "names", "parameters", "resume", "title"]
+__all__ = [
+    "export_checkpoint", "import_checkpoint", "load", "load_model", "names", "parameters", "resume", "title",
+]  # fmt: skip
 
 
 def names() -> list[str]:
@@ -87,6 +90,21 @@ def resume(folder: str | Path, verbose: bool = False, **given: Any) -> tuple[Any
     estimator.fit(dataset, run_dir=run)
     assert run.record is not None
     return estimator, run.record
+
+
+def import_checkpoint(path: str | Path, folder: str | Path, image_size: int | None = None) -> Any:
+    """Save the network of a checkpoint of CC's released code in a new `folder`; the fitted CC."""
+    estimator = read_checkpoint(load("cc"), path, image_size)
+    Run(folder, resume=False).claim()
+    estimator.save(folder)
+    return estimator
+
+
+def export_checkpoint(folder: str | Path, path: str | Path) -> None:
+    """Write the network of a saved CC or C3 as a checkpoint that CC's released code reads."""
+    estimator, record = load_model(folder), Path(folder) / "record.json"
+    stages = RunRecord.read(record).stages if record.exists() else [{"epochs": getattr(estimator, "epochs", 0)}]
+    write_checkpoint(estimator.network_, path, sum(int(stage["epochs"]) for stage in stages))
 
 
 def _write_missing_report(folder: Path, dataset: Any, encoder: Any) -> tuple[Any, RunRecord]:

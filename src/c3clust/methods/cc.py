@@ -9,6 +9,7 @@ from k-means in z instead of at random, where it settles on clusters of features
 paper's method.
 """
 
+import copy
 from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
@@ -19,10 +20,13 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from c3clust import checks, dist, onepass
+from c3clust.data.samples import Dataset
 from c3clust.methods._base import Clusterer, EncoderFields, parameters
+from c3clust.methods._start import architecture, fitted_start, started_network
 from c3clust.networks import ClusterNet, backbone
 from c3clust.networks.readouts import nearest, spherical_kmeans
 from c3clust.ops import entropy, full_precision, nt_xent
+from c3clust.preprocess import Preprocessor
 from c3clust.training import Batch, Stage, TrainingContext
 
 __all__ = ["CC"]
@@ -134,6 +138,10 @@ class CC(EncoderFields, Clusterer):
     warmup : float, default=0.3
         Share of the epochs with the instance loss alone; then the cluster head starts from k-means in z (of texts and
         tables, in their features). The paper: 0, and a head that starts at random.
+    start : CC, path or None, default=None
+        A network to continue from, with a new optimiser and without warm-up: a fitted CC, the folder of a saved one,
+        with its encoder and size of images, or a checkpoint of CC's released code (checkpoint_1000.tar). With
+        `epochs=0` it is used as it is.
 
     Attributes
     ----------
@@ -156,11 +164,21 @@ class CC(EncoderFields, Clusterer):
     chooses_k: ClassVar[bool] = True
 
     warmup: float = 0.3
+    start: Any = None
 
     def _check_params(self) -> None:
         self._check_network()
         checks.number("warmup", self.warmup, 0, 1, why="it is a share of the epochs. A usual value is 0.3.")
         self._check_stage()
+
+    def _choose_preprocessor(self, dataset: Dataset) -> tuple[Preprocessor, str | None]:
+        """That of the start, where there is one: its encoder, scaling and size."""
+        if self.start is None:
+            return super()._choose_preprocessor(dataset)
+        return copy.copy(fitted_start(self, {"cc": CC}).preprocessor_), None
+
+    def _resolved_params(self) -> dict[str, Any]:
+        return super()._resolved_params() | architecture(self)
 
     def _build_network(self, shape: tuple[int, ...]) -> ClusterNet:
         encoder: Any = self.preprocessor_.encoder
@@ -176,10 +194,13 @@ class CC(EncoderFields, Clusterer):
 
     def _fit(self, context: TrainingContext) -> ClusterNet:
         epochs, batch = self._epochs(context, 420, 15, 200), self.batch_size
-        warmup = round(self.warmup * epochs)
-        if self.n_clusters == "auto" and (len(context.shape) == 1 or not warmup):
-            self._choose_clusters(context.pixels(), context)
-        network = context.build(self._build_network)
+        warmup = 0 if self.start is not None else round(self.warmup * epochs)
+        if self.start is not None:
+            network = started_network(self, fitted_start(self, {"cc": CC}), context)
+        else:
+            if self.n_clusters == "auto" and (len(context.shape) == 1 or not warmup):
+                self._choose_clusters(context.pixels(), context)
+            network = context.build(self._build_network)
         if warmup:
             warming_up = CCObjective(self.tau_i, self.tau_c, warming_up=True)
             context.train(Stage("warmup", warmup, batch, self.lr), network, warming_up)

@@ -3,17 +3,15 @@
 import copy
 import time
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, ClassVar, final
 
 import torch
-from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from c3clust import checks
 from c3clust.data.samples import Dataset
-from c3clust.errors import InputError
 from c3clust.methods._base import Clusterer, EncoderFields, parameters
+from c3clust.methods._start import architecture, fitted_start
 from c3clust.methods.c3.heads import PRIORS, fit_heads
 from c3clust.methods.c3.images import GuidedObjective, assign_neighbours, calibration
 from c3clust.methods.c3.loss import TWINS
@@ -22,7 +20,6 @@ from c3clust.methods.cc import CC, CCObjective
 from c3clust.networks import ClusterNet
 from c3clust.networks.voting import VotingHeads
 from c3clust.preprocess import InputOptions, Preprocessor
-from c3clust.saved import read_model, restore
 from c3clust.training import Stage, TrainingContext, auto_epochs
 
 __all__ = ["C3"]
@@ -78,8 +75,8 @@ class C3(EncoderFields, Clusterer):
         Stop stage 2 when it fails (collapse, dying clusters, a loss that is not finite), detected without labels, and
         restore the network of its last healthy epoch. `stages_` contains the reason.
     start : CC, C3, path or None, default=None
-        Where stage 2 starts: a fitted estimator, or the folder of a saved one, with its network, encoder and size of
-        images. None trains CC first.
+        Where stage 2 starts: a fitted estimator, the folder of a saved one, with its network, encoder and size of
+        images, or a checkpoint of CC's released code (checkpoint_1000.tar). None trains CC first.
     cc_epochs, cc_batch_size, cc_lr, cc_schedule, cc_warmup
         Stage 1: `epochs`, `batch_size`, `lr`, `schedule` and `warmup` of :class:`CC`. With neighbours,
         `cc_epochs="auto"` comes to about 300 steps, and all but `cc_warmup` hold for stage 2 of images too.
@@ -168,7 +165,7 @@ class C3(EncoderFields, Clusterer):
         self._stage_1()._check_params()
 
     def _stage_1(self) -> CC:
-        shared = CC().get_params().keys() - {"n_clusters", "random_state", "device", "compile", "verbose"}
+        shared = CC().get_params().keys() - {"n_clusters", "random_state", "device", "compile", "verbose", "start"}
         stage = {"epochs", "batch_size", "lr", "schedule", "warmup"}
         params = {name: getattr(self, f"cc_{name}" if name in stage else name) for name in shared}
         first = CC(self.n_clusters, **params)
@@ -177,7 +174,7 @@ class C3(EncoderFields, Clusterer):
         return first
 
     def _fitted_start(self) -> Any:
-        return _fitted(self.start, self.encoder)
+        return fitted_start(self, {"cc": CC, "c3": C3})
 
     def _choose_preprocessor(self, dataset: Any) -> tuple[Preprocessor, str | None]:
         """That of the start, where there is one: its encoder, scaling and size. Also chooses the guidance."""
@@ -207,7 +204,7 @@ class C3(EncoderFields, Clusterer):
         return not self._sets_views() if guidance == "auto" else guidance == "neighbours"
 
     def _resolved_params(self) -> dict[str, Any]:
-        return super()._resolved_params() | {"guidance": getattr(self, "guidance_", self.guidance)}
+        return super()._resolved_params() | {"guidance": getattr(self, "guidance_", self.guidance)} | architecture(self)
 
     def _input_options(self) -> InputOptions:
         """Neighbours need no views of features, and distances that standardisation does not distort."""
@@ -268,18 +265,3 @@ class C3(EncoderFields, Clusterer):
         network.temperature = calibration(network, found, context)
         self.quality_ = found.quality.plain()
         return network
-
-
-def _fitted(start: Any, encoder: Any) -> Any:
-    """`start` as a fitted CC or C3; `encoder` is what the user named for this run."""
-    if isinstance(start, str | Path):
-        meta, state = read_model(start)
-        kinds = {"cc": CC, "c3": C3}
-        if meta["method"] not in kinds:
-            raise InputError(f"start={str(start)!r} is a {meta['method']} model: a CC or C3 model is needed.")
-        given = {"encoder": encoder} if meta.get("encoder") and encoder not in (None, "auto", "none") else {}
-        return restore(kinds[meta["method"]], start, given, meta, state)
-    if not isinstance(start, CC | C3):
-        raise InputError(f"start is a {type(start).__name__}: a fitted CC or C3, or the folder of one, is needed.")
-    check_is_fitted(start)
-    return start

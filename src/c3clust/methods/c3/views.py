@@ -1,6 +1,5 @@
 """Guidance by views, the paper's: CC, then pairs of views whose projections are close are positives."""
 
-import copy
 import time
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,8 +8,7 @@ import torch
 from torch import Tensor
 
 from c3clust import dist
-from c3clust.choose_k import without_evidence
-from c3clust.errors import InputError
+from c3clust.methods._start import started_network
 from c3clust.methods.c3.guard import Guard, effective_clusters
 from c3clust.methods.c3.loss import c3_loss, positives_per_view
 from c3clust.methods.c3.zeta import SAMPLES, choose_zeta
@@ -63,7 +61,7 @@ def fit_views(method: Any, start: Any, context: TrainingContext) -> ClusterNet:
         network = stage_1._fit(context)
         method.choice_ = stage_1.choice_
     else:
-        network = _started(method, start, context)
+        network = started_network(method, start, context)
     method._keep_start(network, context)
     epochs = method._epochs(context, 56, 3, 20)
     stage = Stage("c3", epochs, method.batch_size, method.lr, method.schedule)
@@ -99,20 +97,6 @@ def _choose_zeta(method: Any, network: ClusterNet, context: TrainingContext) -> 
     zeta, note = choose_zeta(network.g_i, h, method.n_clusters_, method.batch_size, loss, context.seed)
     context.notes.append(note["why"])
     return dist.agree(zeta), note | {"seconds": time.perf_counter() - started}
-
-
-def _started(method: Any, start: Any, context: TrainingContext) -> ClusterNet:
-    """A copy of the network of `start`, whose number of clusters n_clusters="auto" means."""
-    if method.n_clusters == "auto":
-        method.choice_ = without_evidence(start.n_clusters_, f"The start has {start.n_clusters_} clusters.")
-    if start.input_shape_ != context.shape or start.n_clusters_ != method.n_clusters_:
-        raise InputError(
-            f"start was fitted for {start.n_clusters_} clusters of samples {start.input_shape_}; "
-            f"asked for are {method.n_clusters_} clusters of {context.shape}. Give a start that fits, or none."
-        )
-    network = copy.deepcopy(start.network_).to(context.device)
-    network.centres = None
-    return network
 
 
 def refit_lost_head(network: ClusterNet, before: Tensor, context: TrainingContext) -> None:
