@@ -5,7 +5,9 @@ samples that it is given to (z, c). saved.py reads what `save` writes.
 """
 
 import logging
+from collections.abc import Iterator
 from contextlib import nullcontext
+from math import prod
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -22,6 +24,7 @@ from c3clust.data.io.subset import subset
 from c3clust.data.samples import Dataset, Table
 from c3clust.encoders import Encoder
 from c3clust.errors import InputError
+from c3clust.networks.readouts import Centres
 from c3clust.outliers import OutlierRule
 from c3clust.prediction import Prediction
 from c3clust.preprocess import InputOptions, Preprocessor
@@ -30,7 +33,7 @@ from c3clust.runs import Run, RunConfig
 from c3clust.runs.config import plain
 from c3clust.training import TrainingContext, embed
 from c3clust.training.context import TrainingOptions, find_device
-from c3clust.training.embed import device_of
+from c3clust.training.embed import Projections, device_of, gather
 
 __all__ = ["Estimator", "TrainingOptions", "method_name"]
 
@@ -119,6 +122,7 @@ class Estimator(
                 device,
                 options.verbose,
                 options.compile,
+                memory=dataset.memory,
             )
             context.checkpoints = None if run is None else run.checkpoints
             context.notes += [*([note] if note else []), *prepared.notes]
@@ -132,7 +136,15 @@ class Estimator(
 
     def transform(self, X: Any) -> np.ndarray:
         """The learned representation z of each sample: [n, D]."""
-        return self._arrays(X)[0]
+        return gather(*self._embed(X))[0]
+
+    def lazy_transform(self, X: Any) -> Any:
+        """`transform`, but of k-means, whose z are the samples, as an object that computes the rows that are read."""
+        check_is_fitted(self)
+        if not isinstance(self.network_, Centres):
+            return self.transform(X)
+        x = self.preprocessor_.transform(self._read(X, reset=False), self.device_)
+        return Projections(self.network_, x, self.input_shape_[-2:], prod(self.input_shape_))
 
     def save(self, folder: str | Path) -> Path:
         """Write model.safetensors and model.json into `folder` (made if it does not exist): all `predict` needs."""
@@ -213,10 +225,10 @@ class Estimator(
         with torch.random.fork_rng(devices=[context.device] if context.device.type == "cuda" else []):
             torch.manual_seed(context.seed)
             self.network_ = self._fit(context).eval()
-        z, c = (torch.cat(parts).numpy() for parts in zip(*context.embed(self.network_), strict=True))
+        z, c = context.outputs(self.network_)
         copies = self.duplicates_.rows
         self.labels_, self.confidence_ = c.argmax(axis=1)[copies], c.max(axis=1)[copies]
-        self.outlier_rule_ = OutlierRule.fit(z, c.argmax(axis=1), c.shape[1]) if np.isfinite(z).all() else None
+        self.outlier_rule_ = OutlierRule.fit(z, c.argmax(axis=1), c.shape[1])
         found = self._judge(z, c)
         self.outliers_ = {i: outlier for i, row in enumerate(copies) if (outlier := found[row]) is not None}
         if self.outliers:
@@ -252,10 +264,10 @@ class Estimator(
         encoder = self.preprocessor_.frozen_encoder
         return encoder is not None and encoder.takes is Table
 
-    def _embed(self, X: Any) -> Any:
+    def _embed(self, X: Any) -> tuple[Iterator[tuple[Tensor, Tensor]], int]:
         check_is_fitted(self)
         x = self.preprocessor_.transform(self._read(X, reset=False), self.device_)
-        return embed(self.network_, x, self.input_shape_[-2:])
+        return embed(self.network_, x, self.input_shape_[-2:]), len(x)
 
 
 def method_name(estimator: Any) -> str:

@@ -24,6 +24,7 @@ USUAL = 0.99  # share of the training samples that are not far, at least
 FENCE = 3.0  # interquartile ranges above the third quartile
 MAJORITY = 0.5  # share of the members
 TIE = 0.1  # difference of the two largest entries of c, divided by their sum
+BLOCK = 2**19  # values, 4 MB
 PREFIX = "outliers."  # of the tensors in a saved model
 
 
@@ -37,16 +38,21 @@ class OutlierRule:
     unit: bool
 
     @classmethod
-    def fit(cls, z: np.ndarray, labels: np.ndarray, n_clusters: int) -> "OutlierRule":
-        """The rule from z [n, D] and labels [n] of the training samples."""
+    def fit(cls, z: Any, labels: np.ndarray, n_clusters: int) -> "OutlierRule | None":
+        """The rule from z [n, D], read in blocks, and labels [n] of the training samples; None if z is not finite."""
         sizes = np.bincount(labels, minlength=n_clusters)
-        sums = np.zeros((n_clusters, z.shape[1]))
-        np.add.at(sums, labels, z)
+        sums, unit = np.zeros((n_clusters, z.shape[1])), True
+        for rows in _blocks(z):
+            block = z[rows]
+            if not np.isfinite(block).all():
+                return None
+            np.add.at(sums, labels[rows], block)
+            unit = unit and bool(np.all(np.abs(np.linalg.norm(block, axis=1) - 1) < 1e-2))
         centres = sums / np.maximum(sizes, 1)[:, None]
-        unit = bool(np.all(np.abs(np.linalg.norm(z, axis=1) - 1) < 1e-2))
         spread = np.ones(n_clusters)
         if not unit:
-            own = np.bincount(labels, np.linalg.norm(z - centres[labels], axis=1), n_clusters)
+            length = [np.linalg.norm(z[rows] - centres[labels[rows]], axis=1) for rows in _blocks(z)]
+            own = np.bincount(labels, np.concatenate(length), n_clusters)
             spread = np.maximum(own / np.maximum(sizes, 1), max(float(own.sum() / len(z)) / 10, 1e-9))
         centres[sizes == 0] = np.nan
         rule = cls(centres.astype(np.float32), spread.astype(np.float32), np.inf, unit)
@@ -54,8 +60,12 @@ class OutlierRule:
         low, high, usual = np.quantile(distance, [0.25, 0.75, USUAL])
         return cls(rule.centres, rule.spread, float(min(usual, high + FENCE * (high - low))), unit)
 
-    def distances(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def distances(self, z: Any) -> tuple[np.ndarray, np.ndarray]:
         """The distance [n] of each row of z to the nearest centre, in units of its spread; and that cluster [n]."""
+        parts = [self._distances(z[rows]) for rows in _blocks(z)]
+        return np.concatenate([d for d, _ in parts]), np.concatenate([nearest for _, nearest in parts])
+
+    def _distances(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         used = np.flatnonzero(~np.isnan(self.centres[:, 0]))
         centres = self.centres[used].astype(np.float64)
         if self.unit:
@@ -67,7 +77,7 @@ class OutlierRule:
         nearest = d.argmin(axis=1)
         return d[np.arange(len(z)), nearest], used[nearest]
 
-    def judge(self, z: np.ndarray, c: np.ndarray, votes: np.ndarray | None) -> list[Outlier | None]:
+    def judge(self, z: Any, c: np.ndarray, votes: np.ndarray | None) -> list[Outlier | None]:
         """An Outlier for each sample that is one. c: [n, K]; votes: [n, K] shares of the members, or None."""
         labels, (distance, nearest) = c.argmax(axis=1), self.distances(z)
         shares = c if votes is None else votes
@@ -116,8 +126,14 @@ class OutlierRule:
         return cls(centres.float().numpy(), spread.float().numpy(), float(parts["limit"]), bool(parts["unit"].any()))
 
 
+def _blocks(z: Any) -> list[slice]:
+    """Rows that are converted to float64 at a time; at least one block."""
+    step = max(BLOCK // z.shape[1], 1)
+    return [slice(i, i + step) for i in range(0, max(len(z), 1), step)]
+
+
 @torch.no_grad()
-def member_votes(network: Any, z: np.ndarray) -> np.ndarray | None:
+def member_votes(network: Any, z: Any) -> np.ndarray | None:
     """Shares [n, K] of the members that vote for each cluster; None for a network with fewer than three."""
     members = getattr(network, "members", None)
     if members is None or len(network.weight) < 3:

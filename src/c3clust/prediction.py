@@ -1,10 +1,10 @@
 """Prediction: the part of an estimator that a fitted or loaded model needs for new samples."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import torch
-from torch import nn
+from torch import Tensor, nn
 
 from c3clust.outliers import OutlierRule, member_votes
 from c3clust.records.edits import Edits
@@ -25,8 +25,8 @@ class Prediction:
         """The number of clusters."""
         raise NotImplementedError
 
-    def _embed(self, X: Any) -> Any:
-        """(z, c) of the samples, batch by batch."""
+    def _embed(self, X: Any) -> tuple[Iterator[tuple[Tensor, Tensor]], int]:
+        """(z, c) of the samples, batch by batch, and the number of samples."""
         raise NotImplementedError
 
     def predict(self, X: Any) -> np.ndarray:
@@ -38,30 +38,29 @@ class Prediction:
 
     def find_outliers(self, X: Any) -> dict[int, Outlier]:
         """The samples of X that belong to no cluster, by their positions: far from all, or members disagree."""
-        z, c = self._arrays(X)
-        return {i: outlier for i, outlier in enumerate(self._judge(z, c)) if outlier is not None}
+        found = [outlier for z, c in self._embed(X)[0] for outlier in self._judge(z.numpy(), c.numpy())]
+        return {i: outlier for i, outlier in enumerate(found) if outlier is not None}
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Soft assignment of each sample: [n, M], rows sum to 1."""
-        return self._edits().apply_proba(self._arrays(X)[1])
+        return self._edits().apply_proba(np.concatenate([c.numpy() for _, c in self._embed(X)[0]]))
 
     # How it is done.
 
     def _predict(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Cluster and confidence of each sample, after merges."""
-        (z, c), edits = self._arrays(X), self._edits()
-        labels = edits.apply(c.argmax(axis=1))[0]
-        confidence = edits.apply_proba(c)[range(len(labels)), labels]
+        edits, parts, apart = self._edits(), [], []
+        for z, c in self._embed(X)[0]:
+            parts.append(c.numpy())
+            apart += [outlier is not None for outlier in self._judge(z.numpy(), parts[-1])] if self.outliers else []
+        soft = np.concatenate(parts)
+        labels = edits.apply(soft.argmax(axis=1))[0]
+        confidence = edits.apply_proba(soft)[range(len(labels)), labels]
         if self.outliers:
-            labels[[outlier is not None for outlier in self._judge(z, c)]] = -1
+            labels[apart] = -1
         return labels, confidence
 
-    def _arrays(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        """z [n, D] and c [n, M] of the samples."""
-        z, c = zip(*self._embed(X), strict=True)
-        return torch.cat(z).numpy(), torch.cat(c).numpy()
-
-    def _judge(self, z: np.ndarray, c: np.ndarray) -> list[Outlier | None]:
+    def _judge(self, z: Any, c: np.ndarray) -> list[Outlier | None]:
         """Which samples are outliers; none for a model that was saved without the rule.
 
         Members that disagree about two clusters which were merged since do agree.

@@ -28,10 +28,10 @@ class Tree:
         return asdict(self)
 
 
-def cluster_tree(x: np.ndarray, labels: np.ndarray, *, seed: int) -> Tree:
+def cluster_tree(x: Any, labels: np.ndarray, *, seed: int) -> Tree:
     """The tree of the clusters `labels` [n] of the features x [n, F]."""
     index = np.sort(np.random.default_rng(seed).permutation(len(x))[:MOST])
-    x, labels = np.asarray(x, dtype=np.float32)[index], labels[index]
+    x, labels = np.asarray(x[index], dtype=np.float32), labels[index]
     z = scale_rows(x, lengths_alike(x))[0]
     return Tree(_merges(distances(z), labels), _splits(z, labels))
 

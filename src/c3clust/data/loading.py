@@ -100,7 +100,8 @@ def load(
     max_bad : float
         Largest share of unreadable files. Up to it, they are listed in `skipped`; above it, loading fails.
     memory : int, optional
-        Largest size in bytes of the decoded files; larger datasets are streamed. Default: half of the free memory.
+        Largest size in bytes of the decoded files, above which they are streamed, and of all samples as float32, above
+        which k-means is computed in mini-batches. Default: half of the free memory.
     workers : int, optional
         Number of processes (or threads, for a stream) that decode. Default: one per core.
     cache : path, optional
@@ -136,7 +137,8 @@ def load(
         labels, image_size, channels, max_bad, memory, workers, cache, largest, embeddings, kind, tuple(columns),
         tuple(words), pixel_max, outside, originals,
     )  # fmt: skip
-    return check_words(_load(place, options, Path(root) if root else None))
+    dataset = check_words(_load(place, options, Path(root) if root else None))
+    return dataset if memory is None else replace(dataset, memory=memory)
 
 
 def _load(place: Any, options: Options, root: Path | None) -> Dataset:

@@ -42,6 +42,7 @@ class Dataset:
     place : the path or name that the dataset was loaded from.
     policy : name of the default augmentation policy.
     notes : sentences about the source for the report of a run.
+    memory : the limit in bytes that was given for the samples in memory, if any.
     """
 
     noun: ClassVar[str]
@@ -54,6 +55,7 @@ class Dataset:
     place: str = ""
     policy: str = "none"
     notes: Sequence[str] = ()
+    memory: int | None = None
 
     @property
     def kind(self) -> str:
@@ -65,7 +67,7 @@ class Dataset:
 
     def to_samples(self, x: ArrayLike, policy: str) -> "Samples":
         """Samples with these x (pictures or vectors) and the metadata of this dataset."""
-        return Samples(x, self.names, self.y, self.classes, self.skipped, self.place, policy, self.notes)
+        return Samples(x, self.names, self.y, self.classes, self.skipped, self.place, policy, self.notes, self.memory)
 
 
 def check_words(dataset: Dataset) -> Dataset:

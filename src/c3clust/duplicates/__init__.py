@@ -66,7 +66,7 @@ def _near(dataset: Dataset, features: Any, distinct: np.ndarray) -> tuple[np.nda
     if isinstance(dataset, Texts):
         return _near_texts(dataset.x[distinct], rows)
     if len(dataset.x.shape) == 2:
-        return near_vectors(np.asarray(dataset.x[distinct], dtype=np.float32))
+        return near_vectors(np.asarray(dataset.x[distinct]))
     if min(dataset.x.shape[2:]) < PHOTOGRAPH or dataset.policy != "photo":
         return np.empty((0, 2), int), np.empty(0)
     return near_pictures(subset(dataset.x, distinct), rows)

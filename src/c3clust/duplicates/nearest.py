@@ -18,9 +18,11 @@ def nearest(rows: np.ndarray, k: int, block: int = 1024) -> tuple[np.ndarray, np
         part = x[i : i + block]
         d2 = square + part.square().sum(dim=1, keepdim=True) - 2 * part @ x.T
         d2[torch.arange(len(part)), torch.arange(i, i + len(part))] = torch.inf
-        found = torch.topk(d2, k, dim=1, largest=False)
-        positions.append(found.indices)
-        distances.append(found.values.clamp(min=0).sqrt())
+        found = torch.topk(d2, k, dim=1, largest=False).indices  # [block, k]
+        exact = torch.stack([(part - x[column]).norm(dim=1) for column in found.T], dim=1)  # d2 is rounded
+        order = exact.argsort(dim=1, stable=True)
+        positions.append(found.gather(1, order))
+        distances.append(exact.gather(1, order))
     return torch.cat(positions).numpy(), torch.cat(distances).numpy().astype(np.float64)
 
 
@@ -34,7 +36,8 @@ def near_vectors(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     n, k = len(rows), min(NEIGHBOURS, len(rows) - 1)
     if k < 2:
         return np.empty((0, 2), int), np.empty(0)
-    position, distance = nearest(rows - rows.mean(axis=0), k)
+    rows = rows - rows.mean(axis=0, dtype=np.float64)  # before they become float32
+    position, distance = nearest(rows / max(float(np.abs(rows).max()), 1e-300), k)
     ratio = distance[:, 0] / np.maximum(distance[:, -1], 1e-12)
     median = float(np.clip(np.median(ratio), 1e-6, 1 - 1e-6))
     dimension = np.log(1 - 0.5 ** (1 / (k - 1))) / np.log(median)  # from 1 - (1 - t^D)^(k - 1) = 1/2

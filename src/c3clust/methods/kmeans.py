@@ -3,6 +3,7 @@
 S. Lloyd, Least squares quantization in PCM, IEEE Transactions on Information Theory 28(2), 1982.
 """
 
+from math import prod
 from typing import ClassVar, final
 
 import numpy as np
@@ -58,8 +59,19 @@ class KMeans(Clusterer):
         return Centres(self.n_clusters_, int(np.prod(shape)))
 
     def _fit(self, context: TrainingContext) -> Centres:
-        pixels = context.pixels()
-        self._choose_clusters(pixels, context)
+        if context.bytes <= context.limit:
+            pixels = context.pixels()
+            self._choose_clusters(pixels, context)
+            network = self._build_network(context.shape)
+            network.place(pixels, self.n_init, context.seed, copy=False)
+            return network
+        n, batch = len(context.x), context.limit // (16 * prod(context.shape))  # a quarter: there is working memory
+        some = np.random.default_rng(context.seed).permutation(n)[: max(batch, 1024)]
+        self._choose_clusters(context.pixels(np.sort(some)), context)
         network = self._build_network(context.shape)
-        network.place(pixels, self.n_init, context.seed)
+        passes = network.place_in_batches(context.pixels, n, batch, self.n_init, context.seed)
+        context.notes.append(
+            f"k-means was computed in mini-batches, in {passes} passes, since all samples as float32 would take "
+            f"{context.bytes / 2**20:,.0f} MB, more than the limit of {context.limit / 2**20:,.0f} MB."
+        )
         return network

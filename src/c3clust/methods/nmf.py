@@ -10,7 +10,7 @@ from typing import ClassVar, final
 
 import numpy as np
 import torch
-from sklearn.decomposition import NMF as SklearnNMF
+from sklearn.decomposition import non_negative_factorization
 from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor, nn
 
@@ -109,13 +109,13 @@ class NMF(Clusterer):
         pixels = context.pixels()
         network = self._build_network(context.shape)
         shift = -pixels.min(axis=0).clip(max=0)
-        found = SklearnNMF(len(network.body.parts), max_iter=self.max_iter, random_state=context.seed)
+        options = {"n_components": len(network.body.parts), "max_iter": self.max_iter, "random_state": context.seed}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # max_iter is the budget
-            found.fit(pixels + shift)
-        self.n_iter_ = found.n_iter_
-        lengths = np.linalg.norm(found.components_, axis=1, keepdims=True).clip(1e-12)  # else weights do not compare
-        network.body.parts.copy_(torch.from_numpy(found.components_ / lengths))
+            pixels += shift
+            _, parts, self.n_iter_ = non_negative_factorization(pixels, **options)
+        lengths = np.linalg.norm(parts, axis=1, keepdims=True).clip(1e-12)  # else weights do not compare
+        network.body.parts.copy_(torch.from_numpy(parts / lengths))
         network.body.shift.copy_(torch.from_numpy(shift))
         network.readout.place(context.projections(network), self.n_init, context.seed)
         return network

@@ -31,7 +31,7 @@ def locally_scaled_affinity(x: np.ndarray, n_neighbors: int, scale_neighbor: int
     """
     n = len(x)
     k = min(n_neighbors, n - 1)
-    distance, index = NearestNeighbors(n_neighbors=k).fit(x.astype(np.float64)).kneighbors()
+    distance, index = NearestNeighbors(n_neighbors=k).fit(x).kneighbors()
     sigma = distance[:, min(scale_neighbor, k) - 1].clip(1e-12)
     weight = np.exp(-np.square(distance) / (sigma[:, None] * sigma[index]))
     a = csr_array((weight.ravel(), (np.repeat(np.arange(n), k), index.ravel())), shape=(n, n))

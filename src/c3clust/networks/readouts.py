@@ -1,12 +1,16 @@
 """From a learned space to clusters: spherical k-means for unit vectors, centres or neighbours for everything else."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
-from sklearn.cluster import KMeans, kmeans_plusplus
+from sklearn.cluster import KMeans, MiniBatchKMeans, kmeans_plusplus
 from sklearn.neighbors import NearestNeighbors
 from torch import Tensor, nn
+
+BLOCK = 4096  # stored samples that are compared at a time, in float64
+PASSES = 10  # of mini-batch k-means over the samples, at most
 
 
 def spherical_kmeans(z: np.ndarray, n_clusters: int, seed: int, starts: int = 20, iterations: int = 100) -> np.ndarray:
@@ -63,11 +67,46 @@ class Centres(nn.Module):
         return z, student_t(torch.cdist(z, self.centres).square(), self.spread)  # [N, D], [N, M]
 
     @torch.no_grad()
-    def place(self, z: np.ndarray, starts: int, seed: int) -> None:
-        """Put the centres where k-means (the best of `starts`) finds them in z [n, D], and set the spread."""
-        found = KMeans(len(self.centres), n_init=starts, random_state=seed).fit(z)
+    def place(self, z: np.ndarray, starts: int, seed: int, copy: bool = True) -> None:
+        """Put the centres where k-means (the best of `starts`) finds them in z [n, D], and set the spread.
+
+        copy: False saves the memory of z, which is then changed by rounding errors.
+        """
+        found = KMeans(len(self.centres), n_init=starts, random_state=seed, copy_x=copy).fit(z)
         self.centres.copy_(torch.from_numpy(found.cluster_centers_))
         self.spread.fill_(max(found.inertia_ / len(z), 1e-12))
+
+    @torch.no_grad()
+    def place_in_batches(
+        self, read: Callable[[np.ndarray], np.ndarray], n: int, batch: int, starts: int, seed: int
+    ) -> int:
+        """`place` for n samples of which `read(positions)` gives some, at most `batch` at a time; the passes made.
+
+        Mini-batch k-means (Sculley, WWW 2010) from the centres of a batch, until a pass gains less than 1 in 1,000.
+        """
+        random, clusters = np.random.RandomState(seed), len(self.centres)
+        batch = min(max(batch, 4 * clusters, 1024), n)
+        first = read(np.sort(random.permutation(n)[:batch]))
+        start = KMeans(clusters, n_init=starts, random_state=seed, copy_x=False).fit(first).cluster_centers_
+        found = MiniBatchKMeans(clusters, init=start, n_init=1, batch_size=batch, random_state=seed)
+        before, passes = np.inf, 0
+        while passes < PASSES:
+            order, total = random.permutation(n), 0.0
+            for part in np.array_split(order, -(-n // batch)):
+                found.partial_fit(read(part))
+                total += float(found.inertia_)
+            passes += 1
+            if total > 0.999 * before:
+                break
+            before = total
+        centres = found.cluster_centers_
+        square = 0.0
+        for part in np.array_split(np.arange(n), -(-n // batch)):
+            rows = read(part)
+            square += float(np.square(rows - centres[found.predict(rows)], dtype=np.float64).sum())
+        self.centres.copy_(torch.from_numpy(centres))
+        self.spread.fill_(max(square / n, 1e-12))
+        return passes
 
 
 def student_t(d2: Tensor, spread: Tensor) -> Tensor:
@@ -111,9 +150,10 @@ class Neighbours(nn.Module):
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         z = x.flatten(1)
-        d2 = torch.cdist(z.double(), self.samples.double()).square()  # [N, n]
-        nearest = d2.new_full((len(z), self.n_clusters), torch.inf)
-        nearest.scatter_reduce_(1, self.labels.expand(len(z), -1), d2, "amin")  # [N, M]
+        nearest = z.new_full((len(z), self.n_clusters), torch.inf, dtype=torch.float64)
+        for rows, labels in zip(self.samples.split(BLOCK), self.labels.split(BLOCK), strict=True):
+            d2 = torch.cdist(z.double(), rows.double()).square()  # [N, BLOCK]
+            nearest.scatter_reduce_(1, labels.expand(len(z), -1), d2, "amin")  # [N, M]
         return z, student_t(nearest, self.spread)
 
     @torch.no_grad()

@@ -211,7 +211,7 @@ def write_report(folder: Path, estimator: Any, dataset: Dataset, record: RunReco
     """Write view.npz and report.html. `features`: the samples as an encoder made them, where these are at hand."""
     view = report.build(
         dataset.x,
-        estimator.transform(dataset if features is None else features),
+        estimator.lazy_transform(dataset if features is None else features),
         estimator.labels_,
         estimator.confidence_,
         dataset.names,

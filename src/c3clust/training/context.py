@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any, TypeVar
 
 import numpy as np
@@ -12,10 +13,12 @@ from torch import Tensor, nn
 
 from c3clust import augment
 from c3clust.data.io.batches import batches
+from c3clust.data.io.pictures import available_memory
 from c3clust.data.samples import ArrayLike
 from c3clust.errors import InputError
+from c3clust.networks.readouts import Centres
 from c3clust.training.checkpoint import Checkpoints
-from c3clust.training.embed import embed
+from c3clust.training.embed import Projections, embed, gather
 from c3clust.training.loop import Stage, train
 from c3clust.training.objective import Alternating, Monitor, Objective
 
@@ -53,6 +56,7 @@ class TrainingContext:
     checkpoints: Checkpoints | None = None
     stages: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # sentences for the owner of the run
+    memory: int | None = None  # bytes that all samples may take as float32; None for half of the free memory
     generator: torch.Generator = field(init=False)
 
     def __post_init__(self) -> None:
@@ -97,7 +101,7 @@ class TrainingContext:
 
     def projections(self, network: nn.Module) -> np.ndarray:
         """z [n, D] of the un-augmented samples."""
-        return np.concatenate([z.numpy() for z, _ in self.embed(network)])
+        return gather(self.embed(network), len(self.x))[0]
 
     def assignments(self, network: nn.Module) -> np.ndarray:
         """Soft assignments c [n, M] of the un-augmented samples."""
@@ -105,26 +109,52 @@ class TrainingContext:
 
     def features(self, network: Any) -> tuple[Tensor, Tensor]:
         """z [n, D] and h [n, F] of the un-augmented samples, for networks that encode and project."""
-        rows = list(embed(network, self.x, self.size, lambda x: (network.project(h := network.encode(x)), h)))
-        return torch.cat([z for z, _ in rows]), torch.cat([h for _, h in rows])
+        rows = embed(network, self.x, self.size, lambda x: (network.project(h := network.encode(x)), h))
+        z, h = gather(rows, len(self.x))
+        return torch.from_numpy(z), torch.from_numpy(h)
 
     def width(self, network: nn.Module) -> int:
         """The number of features of z."""
         return int(next(embed(network, self.x[:1], self.size))[0].shape[1])
 
+    @property
+    def limit(self) -> int:
+        """Bytes that all samples may take as float32."""
+        return available_memory() if self.memory is None else self.memory
+
+    @property
+    def bytes(self) -> int:
+        """Bytes that all samples take as float32."""
+        return 4 * len(self.x) * prod(self.shape)
+
     def pixels(self, chosen: np.ndarray | None = None) -> np.ndarray:
         """The chosen samples (None: all) as the network sees them, one row each: [n, D] float32, all in memory."""
-        chosen = np.arange(len(self.x)) if chosen is None else chosen
-        index = [chosen[i : i + 1024] for i in range(0, len(chosen), 1024)]
-        rows = [augment.prepare(torch.from_numpy(x), self.size).flatten(1) for x in batches(self.x, index)]
-        pixels = torch.cat(rows).numpy()
-        largest = np.abs(pixels).max(initial=0.0)
-        if largest > LARGEST:
-            raise InputError(
-                f"A value of {largest:.1e} is too large for squared distances in float32: scale the features, "
-                f"for example to standard deviation 1, so that none exceeds {LARGEST:.0e}."
+        if chosen is None and self.bytes > self.limit:
+            size, most = (f"{value / 2**20:,.0f} MB" for value in (self.bytes, self.limit))
+            text = (
+                f"This method holds all {len(self.x):,} samples in memory at once: {size}, more than {most}, the limit."
             )
+            self.notes.append(text)
+            log.warning("%s", text)
+        chosen = np.arange(len(self.x)) if chosen is None else chosen
+        pixels = np.empty((len(chosen), prod(self.shape)), np.float32)
+        index = [chosen[i : i + 1024] for i in range(0, len(chosen), 1024)]
+        for i, x in enumerate(batches(self.x, index)):
+            rows = augment.prepare(torch.from_numpy(x), self.size).flatten(1).numpy()
+            largest = np.abs(rows).max(initial=0.0)
+            if largest > LARGEST:
+                raise InputError(
+                    f"A value of {largest:.1e} is too large for squared distances in float32: scale the features, "
+                    f"for example to standard deviation 1, so that none exceeds {LARGEST:.0e}."
+                )
+            pixels[1024 * i : 1024 * i + len(rows)] = rows
         return pixels
+
+    def outputs(self, network: nn.Module) -> tuple[Any, np.ndarray]:
+        """z [n, D] and c [n, M]. z is computed on access where it is the samples themselves, and too large."""
+        if isinstance(network, Centres) and self.bytes > self.limit:
+            return Projections(network, self.x, self.size, prod(self.shape)), self.assignments(network)
+        return gather(self.embed(network), len(self.x))
 
 
 def find_device(device: str) -> torch.device:

@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,11 @@ import torch
 from torch import Tensor, nn
 
 from c3clust import augment
+from c3clust.data.io.subset import Subset
 from c3clust.data.samples import ArrayLike
 from c3clust.training.batch import channels_last, source_of_views, tensors
 
-__all__ = ["device_of", "embed", "encode_views"]
+__all__ = ["Projections", "device_of", "embed", "encode_views", "gather"]
 
 PIXELS = 2**21  # of a batch without gradient: 512 images up to 64 px, 41 at 224 px
 
@@ -39,6 +41,44 @@ def embed(
             z, c = (outputs or network)(channels_last(augment.prepare(channels_last(raw), size)))
             yield z.cpu(), c.cpu()
     network.train(was_training)
+
+
+def gather(pairs: Iterator[tuple[Tensor, Tensor]], n: int) -> tuple[np.ndarray, np.ndarray]:
+    """All of n pairs of rows, as two arrays that exist once: a list of parts to join would hold them twice."""
+    whole: tuple[np.ndarray, ...] = ()
+    at = 0
+    for pair in pairs:
+        rows = tuple(part.numpy() for part in pair)
+        whole = whole or tuple(np.empty((n, *part.shape[1:]), part.dtype) for part in rows)
+        for array, part in zip(whole, rows, strict=True):
+            array[at : at + len(part)] = part
+        at += len(rows[0])
+    return whole[0], whole[1]
+
+
+@dataclass(frozen=True)
+class Projections:
+    """z of samples x, indexed like an array [n, D], and computed on each access."""
+
+    network: nn.Module
+    x: ArrayLike
+    size: tuple[int, ...]
+    width: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return (len(self.x), self.width)
+
+    @property
+    def dtype(self) -> np.dtype:
+        return np.dtype(np.float32)
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def __getitem__(self, index: Any) -> np.ndarray:
+        chosen = np.atleast_1d(np.arange(len(self))[index])
+        return gather(embed(self.network, Subset(self.x, chosen), self.size), len(chosen))[0]
 
 
 @torch.no_grad()
