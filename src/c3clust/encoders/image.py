@@ -1,6 +1,6 @@
 """Encoders of pictures: a torch module and its preprocessing. [N, C, H, W] in [0, 1] -> [N, F]."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -10,6 +10,7 @@ from c3clust import augment
 from c3clust.augment import Policy
 from c3clust.data.samples import Dataset
 from c3clust.encoders.base import Encoder, about, hash_tensors
+from c3clust.encoders.compiled import compiled
 from c3clust.errors import InputError
 
 PIXELS = 2**20  # per batch: 64 pictures at 128 px, 20 at 224 px
@@ -46,6 +47,7 @@ class ImageEncoder(Encoder):
     """
 
     view_policy = "vector"
+    compiles = True  # on a CPU, where that is possible; a module of the user's own may depend on more than its input
 
     def __init__(
         self,
@@ -60,6 +62,10 @@ class ImageEncoder(Encoder):
         self.network = Prepared(module, mean, std).eval().to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.shape = (3, size, size) if size else None
         self._width: int | None = None
+        self._compiled: dict[tuple[int, ...], Callable[[Tensor], Tensor] | None] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_compiled": {}}  # sessions can neither be copied nor be pickled
 
     @property
     def batch(self) -> int:  # type: ignore[override]
@@ -113,13 +119,21 @@ class ImageEncoder(Encoder):
         """[N, C, S, S] in [0, 1] -> [N, F]."""
         try:
             with torch.inference_mode():
-                h = self.network(x.contiguous(memory_format=torch.channels_last))
+                h = self._run(x)
         except (RuntimeError, ValueError, TypeError, IndexError) as error:
             raise InputError(
                 f"encoder {self} cannot take pictures of shape {tuple(x.shape[1:])}: {str(error).splitlines()[0]} "
                 "Leave image_size out, or give the size that it was made for."
             ) from error
         return h.float().cpu().clone()
+
+    def _run(self, x: Tensor) -> Tensor:
+        """The network on one batch, compiled at the first of its shape on a CPU."""
+        shape = tuple(x.shape[1:])
+        if self.compiles and x.device.type == "cpu" and shape not in self._compiled:
+            self._compiled[shape] = compiled(self.network, shape)
+        run = self._compiled.get(shape) if x.device.type == "cpu" else None
+        return run(x) if run else self.network(x.contiguous(memory_format=torch.channels_last))
 
     def to(self, device: torch.device) -> "ImageEncoder":
         self.network.to(device)
@@ -132,4 +146,6 @@ class ImageEncoder(Encoder):
 def from_module(module: nn.Module) -> ImageEncoder:
     """An encoder from a module of the user's own. It gets pictures in [0, 1] at their own size, or at `image_size`."""
     name = type(module).__qualname__
-    return ImageEncoder("", module, about(name, "a module given from Python", "the module's own"))
+    encoder = ImageEncoder("", module, about(name, "a module given from Python", "the module's own"))
+    encoder.compiles = False
+    return encoder
