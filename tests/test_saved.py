@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from c3clust import CC, KMeans, load, model_io
-from c3clust.errors import RunError
+from c3clust.errors import InputError, RunError
 from c3clust.runs import Run
 from c3clust.training.checkpoint import Checkpoints, TrainingState
 
@@ -69,6 +69,11 @@ def test_wrong_fields(model, fields, told):
     forge(model / "model", **fields)
     with pytest.raises(RunError, match=told):
         load(model)
+
+
+def test_a_parameter_that_the_method_does_not_have(model):
+    with pytest.raises(InputError, match="is a model of kmeans, which has no parameter 'device'"):
+        load(model, device="cpu")
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from torch import Tensor
 from typing_extensions import TypedDict
 
 from c3clust import augment, checks, encoders, model_io
-from c3clust.errors import MissingExtraError, RunError, first_line
+from c3clust.errors import InputError, MissingExtraError, RunError, first_line
 from c3clust.outliers import PREFIX, OutlierRule
 from c3clust.preprocess import Preprocessor
 from c3clust.records.edits import Edits
@@ -79,6 +79,8 @@ def restore(
                 f"which is not in the file: give it again as load(..., {name}=module)."
             )
     _require_consent(folder, meta, given)
+    if unknown := next((name for name in given if name not in inspect.signature(cls).parameters), None):
+        raise InputError(f"{folder} is a model of {meta['method']}, which has no parameter {unknown!r}: leave it out.")
     params = {name: value for name, value in meta["params"].items() if not is_object(value)}
     for name in params:
         if name not in inspect.signature(cls).parameters:

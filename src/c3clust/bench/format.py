@@ -11,6 +11,7 @@ import numpy as np
 from c3clust.bench.job import Result
 from c3clust.bench.statistics import ENOUGH, METRICS, Row, Scores, best, compare, mean_and_std, rows, title
 from c3clust.files import write_atomically
+from c3clust.text import to_cell
 
 CLOCKS = ("seconds", "processor_seconds")
 DIFFERENCES = f"Differences, seed by seed: mean (min, max); from {ENOUGH} seeds on, mean [95 % t interval]."
@@ -77,7 +78,8 @@ def csv_text(head: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(head)
-    writer.writerows(["" if v is None else f"{v:.6g}" if isinstance(v, float) else v for v in line] for line in lines)
+    cells = (["" if v is None else f"{v:.6g}" if isinstance(v, float) else to_cell(v) for v in line] for line in lines)
+    writer.writerows(cells)
     return text.getvalue()
 
 

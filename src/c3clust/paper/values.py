@@ -10,6 +10,7 @@ from c3clust.bench.format import csv_text
 from c3clust.bench.statistics import METRICS
 from c3clust.errors import RunError
 from c3clust.files import write_atomically
+from c3clust.text import from_cell
 
 Rows = list[dict[str, Any]]
 Results = Sequence[Result]
@@ -34,7 +35,7 @@ def _value(text: str) -> Any:
     try:
         return float(text)
     except ValueError:
-        return text
+        return from_cell(text)
 
 
 def select(rows: Rows, **values: Any) -> Rows:
