@@ -89,7 +89,7 @@ class Result:
     scores_z: of spherical k-means in z, for CC and C3 without an encoder. seconds: wall time of this run, without its
     start; processor_seconds: processor time, which other programs do not affect; 0 if the run was interrupted.
     encoder: the encoder whose features were clustered, if any. Such results have tables of their own, since an encoder
-    may have been trained with labels.
+    may have been trained with labels. memory, memory_before: bytes in use at most, and before training.
     """
 
     job: Job
@@ -101,6 +101,8 @@ class Result:
     seconds: float = 0.0
     processor_seconds: float = 0.0
     encoder: str = ""
+    memory: float = 0.0
+    memory_before: float = 0.0
 
     @property
     def run(self) -> Path:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from c3clust import data, methods, metrics
 from c3clust.bench.job import Job, folder_of, write_result
@@ -61,11 +62,13 @@ def _fit(out: Path, folder: Path, job: Job) -> tuple[str, str, dict[str, Any]]:
     y = samples.y if job.method in WATCHED else None
     checkpoints = Checkpoints if y is None else partial(Watch, y)
     finished = (run / "record.json").exists()
+    before = peak_memory(reset=True)
     seconds = 0.0 if finished else _train(samples, options, run, job, out, checkpoints)
     record, labels = RunRecord.read(run / "record.json"), Assignments.read(run).clusters
     # the record of a resumed run counts from there on, its stages count everything
     wall = max(record.seconds, sum(stage["seconds"] for stage in record.stages))
     numbers: dict[str, Any] = {"scores": record.scores, "seconds": wall, "processor_seconds": seconds}
+    numbers |= {"memory": peak_memory(), "memory_before": before}
     if record.encoder is not None:
         training = SUPERVISION.get(record.encoder["labels"], "trained somehow")
         numbers["encoder"] = f"{record.encoder['name']}, {training}"
@@ -86,6 +89,24 @@ def _train(samples: Dataset, options: dict[str, Any], run: Path, job: Job, out: 
     folder = Run(run, source=job.data, options=options, page=False, checkpoints=checkpoints, features=features)
     methods.load(job.method)(**params, random_state=job.seed).fit(samples, run_dir=folder)
     return time.process_time() - began if is_new else 0.0
+
+
+def peak_memory(reset: bool = False) -> float:
+    """The most bytes that were in use since the last reset: of the GPU if there is one, else of this process.
+
+    0 where the system does not tell.
+    """
+    if torch.cuda.is_available():
+        if reset:
+            torch.cuda.reset_peak_memory_stats()
+        return float(torch.cuda.max_memory_allocated())
+    try:
+        if reset:
+            Path("/proc/self/clear_refs").write_text("5")
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return next(float(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
+    except (OSError, StopIteration):
+        return 0.0
 
 
 def _judge(record: RunRecord, labels: np.ndarray) -> tuple[str, str]:

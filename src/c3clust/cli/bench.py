@@ -11,12 +11,24 @@ from c3clust.cli import options as opt
 from c3clust.errors import InputError, RunError
 
 if TYPE_CHECKING:
-    from c3clust.bench import Result
+    from c3clust.bench import Job, Result
+    from c3clust.bench.rehearsal import Rehearsal
 
 __all__ = ["bench", "paper"]
 
 Seeds = Annotated[str, typer.Option("--seeds", help="One run for each: 0 1 2, or 0-4.")]
 AGAIN = "Go on with the same command."
+Steps = Annotated[
+    int | None,
+    typer.Option(
+        "--steps", help="Rehearse: so many steps per stage, in OUT/rehearsal, and what all would cost.", min=1
+    ),
+]
+Batch = Annotated[
+    int | None,
+    typer.Option("--batch-size", help="With --steps: at most so large.", min=2, show_default="the recipe's"),
+]
+Gpu = Annotated[str, typer.Option("--gpu", help="With --steps: the GPU of the estimate: t4, v100, a100, rtx4090.")]
 
 
 def bench(
@@ -46,6 +58,9 @@ def bench(
     ] = 1,
     compared: Annotated[str, typer.Option("--compare", help="Two methods, seed by seed.")] = "c3 cc",
     do: Annotated[bool, typer.Option("--run/--no-run", help="Run what is missing, or tabulate what is there.")] = True,
+    steps: Steps = None,
+    batch: Batch = None,
+    gpu: Gpu = "v100",
     quiet: opt.Quiet = False,
 ) -> None:
     """Compare methods on data sets over seeds: a table with means and spreads.
@@ -58,15 +73,21 @@ def bench(
       c3clust bench digits --methods kmeans cc c3 --seeds 0 1 2 -o runs/bench
 
       c3clust bench cifar10 --recipe c3-cifar10 --methods cc c3 --seeds 0 -o runs/cifar10
+
+      c3clust bench cifar10 --recipe c3-cifar10 --methods cc c3 --seeds 0 -o runs/cifar10 --steps 2
     """
     from c3clust.bench import format, remember, result_of, run
     from c3clust.bench.plan import parse_seeds, plan
+    from c3clust.bench.rehearsal import Rehearsal
 
     pair = _words(compared)
     if len(pair) != 2:
         raise InputError(f"--compare takes two methods, not {len(pair)}: for example --compare c3 cc.")
     k = opt.number_of_clusters(clusters)
     planned = plan(sources or [], _words(names), parse_seeds(seeds), k, settings or [], recipe, labels, encoder)
+    if steps is not None:
+        _rehearse(planned, Rehearsal(steps, batch, gpu), folder, jobs, quiet)
+        return
     planned = remember(folder, planned)
     if do:
         with opt.interruptible(AGAIN):
@@ -91,6 +112,9 @@ def paper(
         int | None, typer.Option("--jobs", help="Runs at the same time.", show_default="one per core", min=1)
     ] = None,
     again: Annotated[bool, typer.Option("--redraw", help="Draw from the CSV files at hand; run nothing.")] = False,
+    steps: Steps = None,
+    batch: Batch = None,
+    gpu: Gpu = "v100",
     quiet: opt.Quiet = False,
 ) -> None:
     """Run an experiment of the paper: missing runs are done, finished ones are reused, and the figure is drawn.
@@ -104,10 +128,15 @@ def paper(
       c3clust paper fig-zeta -o runs/paper --redraw
     """
     from c3clust.bench.plan import parse_seeds
-    from c3clust.paper import Setting, make, names, redraw
+    from c3clust.bench.rehearsal import FOLDER, Rehearsal
+    from c3clust.paper import Setting, all_for, make, pairs, redraw
 
-    setting, workers, errors = Setting(dataset, parse_seeds(seeds)), jobs or os.cpu_count() or 1, []
-    for name in names() if what == "all" else [what]:
+    rehearsal = None if steps is None else Rehearsal(steps, batch, gpu)
+    folder = folder if rehearsal is None else folder / FOLDER
+    setting = Setting(dataset, parse_seeds(seeds), folder, rehearsal)
+    workers, errors = jobs or os.cpu_count() or 1, []
+    experiments = all_for(setting) if what == "all" else [what]
+    for name in experiments:
         try:
             with opt.interruptible(AGAIN):
                 files = redraw(name, folder) if again else make(name, setting, folder, workers, _printer(quiet))
@@ -116,10 +145,35 @@ def paper(
             continue
         if not quiet and files:
             opt.out(f"{name}: {', '.join(map(str, files))}", soft_wrap=True)
+    if rehearsal is not None:
+        _tell_costs([pair for name in experiments for pair in pairs(name, setting)], rehearsal, folder, quiet)
     for other in errors[1:]:
         opt.fail(str(other))
     if errors:
         raise errors[0]
+
+
+def _rehearse(planned: "list[Job]", rehearsal: "Rehearsal", folder: Path, jobs: int, quiet: bool) -> None:
+    from c3clust.bench import run
+    from c3clust.bench.rehearsal import FOLDER
+
+    folder = folder / FOLDER
+    with opt.interruptible(AGAIN):
+        results = run([rehearsal.shorten(job) for job in planned], folder, jobs, _printer(quiet))
+    _tell_costs(list(zip(planned, results, strict=True)), rehearsal, folder, quiet)
+    if any(result.status == "failed" for result in results):
+        raise typer.Exit(1)
+
+
+def _tell_costs(pairs: "list[tuple[Job, Result]]", rehearsal: "Rehearsal", folder: Path, quiet: bool) -> None:
+    """Print and keep the table of costs."""
+    from c3clust.bench.rehearsal import costs, markdown
+    from c3clust.files import write_atomically
+
+    text = markdown(costs(pairs, rehearsal.gpu), rehearsal)
+    write_atomically(folder / "rehearsal.md", text.encode())
+    if not quiet:
+        opt.out(text, soft_wrap=True)
 
 
 def _words(text: str) -> list[str]:

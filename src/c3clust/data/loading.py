@@ -9,10 +9,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
 from c3clust.data import sources
 from c3clust.data.io.originals import Originals
+from c3clust.data.io.pictures import drawn
 from c3clust.data.io.stream import Stream
 from c3clust.data.places import DatasetInfo, find, require, searched
 from c3clust.data.samples import Dataset, check_words
@@ -77,6 +76,7 @@ def load(
     pixel_max: float | str | None = None,
     outside: bool = False,
     originals: bool | None = None,
+    limit: int | None = None,
 ) -> Dataset:
     """Load a dataset.
 
@@ -127,6 +127,8 @@ def load(
     originals : bool, optional
         Take the random crops of training from the image files at their own size and aspect, decoded for each crop, and
         not from the picture that was resized to `image_size`. Default: for ImageNet-10 and -Dogs only.
+    limit : int, optional
+        Keep at most so many samples, drawn as those of a name with a size. Image files that are left out are not read.
 
     Returns
     -------
@@ -135,9 +137,10 @@ def load(
     cache = Path(cache) if cache else None
     options = Options(
         labels, image_size, channels, max_bad, memory, workers, cache, largest, embeddings, kind, tuple(columns),
-        tuple(words), pixel_max, outside, originals,
+        tuple(words), pixel_max, outside, originals, limit,
     )  # fmt: skip
-    dataset = check_words(_load(place, options, Path(root) if root else None))
+    whole = _load(place, options, Path(root) if root else None)
+    dataset = check_words(whole if limit is None or len(whole) <= limit else _some(whole, limit))
     return dataset if memory is None else replace(dataset, memory=memory)
 
 
@@ -196,7 +199,11 @@ def _first_thousands(whole: Dataset, thousands: int, name: str) -> Dataset:
     if n > len(whole):
         held = f"{whole.place} holds {len(whole):,}"
         raise DataError(f"{name}-{thousands}k asks for {n:,} images and {held}. Ask for fewer.")
-    chosen = np.sort(np.random.default_rng(0).permutation(len(whole))[:n])
+    return _some(whole, n)
+
+
+def _some(whole: Dataset, n: int) -> Dataset:
+    chosen = drawn(len(whole), n)
     y = None if whole.y is None else whole.y[chosen]
     x = whole.x.subset(chosen) if isinstance(whole.x, Stream | Originals) else whole.x[chosen]
     return replace(whole, x=x, names=[whole.names[i] for i in chosen], y=y)

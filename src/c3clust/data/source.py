@@ -66,6 +66,7 @@ class Options:
     pixel_max: float | str | None = None
     outside: bool = False
     originals: bool | None = None
+    limit: int | None = None
     listed: bool = False  # image files are listed and not decoded
 
     def __post_init__(self) -> None:
@@ -83,6 +84,8 @@ class Options:
         if not 0 <= self.max_bad <= 1:
             why = "it is a share of the files. A usual value is 0.05."
             raise InputError(f"max_bad={self.max_bad} is outside [0, 1]: {why}")
+        if self.limit is not None and self.limit < 1:
+            raise InputError(f"limit={self.limit} is below 1: it is the number of samples to keep.")
         if self.memory is not None and self.memory < 0:
             raise InputError(f"memory={self.memory} is negative: give a number of bytes, or leave it out.")
         if self.workers is not None and self.workers < 1:

@@ -26,7 +26,9 @@ from c3clust.paper.setting import Setting
 from c3clust.paper.style import look, save
 from c3clust.paper.values import read_rows, write_rows
 
-__all__ = ["Setting", "make", "names", "redraw", "title"]
+__all__ = ["Setting", "all_for", "make", "names", "pairs", "redraw", "title"]
+
+OWN = 20  # the order of experiments that are not about the paper
 
 
 def names() -> list[str]:
@@ -37,6 +39,20 @@ def names() -> list[str]:
     """
     found = _experiments()
     return sorted(found, key=lambda name: (found[name].ORDER, name))
+
+
+def all_for(setting: Setting) -> list[str]:
+    """The experiments of a dataset. The studies of the package's own defaults are not for the paper's datasets."""
+    return [name for name in names() if not setting.is_paper_size or _load(name).ORDER < OWN]
+
+
+def pairs(name: str, setting: Setting) -> list[tuple[bench.Job, bench.Result]]:
+    """The jobs of an experiment, each with the result of its rehearsal, and those that they start from."""
+    found = []
+    for real, short in zip(*(_jobs(name, each) for each in (replace(setting, rehearsal=None), setting)), strict=True):
+        starts = [(real.start, short.start)] if real.start and short.start else []
+        found += [(one, bench.result_of(setting.out, other)) for one, other in [*starts, (real, short)]]
+    return found
 
 
 def title(name: str) -> str:
@@ -53,7 +69,7 @@ def make(
 ) -> list[Path]:
     """Run the jobs of an experiment that OUT lacks, and write its files."""
     experiment, setting = _load(name), replace(setting, out=out)
-    jobs = experiment.jobs(setting)
+    jobs = _jobs(name, setting)
     try:
         results = bench.run(jobs, out, workers, on_result)
     except KeyboardInterrupt:
@@ -81,6 +97,10 @@ def redraw(name: str, out: Path) -> list[Path]:
     write_atomically(text, findings.markdown(experiment.findings(rows)).encode())
     with look():
         return [text, *save(experiment.draw(rows), out / name)]
+
+
+def _jobs(name: str, setting: Setting) -> list[bench.Job]:
+    return [setting.shortened(job) for job in _load(name).jobs(setting)]
 
 
 def _load(name: str) -> Any:

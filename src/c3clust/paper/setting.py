@@ -12,6 +12,7 @@ from typing import Any
 
 from c3clust import recipes
 from c3clust.bench import Job
+from c3clust.bench.rehearsal import Rehearsal
 from c3clust.recipes import AS_PUBLISHED
 from c3clust.recipes.resolve import Resolved, resolve
 
@@ -24,11 +25,15 @@ CC_EPOCHS = 60  # of a dataset without a recipe
 
 @dataclass(frozen=True)
 class Setting:
-    """A dataset and the seeds, with the jobs that the experiments share. out: the folder of runs and results."""
+    """A dataset and the seeds, with the jobs that the experiments share.
+
+    out: the folder of runs and results. rehearsal: how the jobs are shortened, if they are only tried out.
+    """
 
     data: str = "digits"
     seeds: Sequence[int] = (0, 1, 2)
     out: Path = Path("runs/paper")
+    rehearsal: Rehearsal | None = None
 
     @property
     def n_clusters(self) -> int:
@@ -47,7 +52,8 @@ class Setting:
 
     @property
     def batch_size(self) -> int:
-        return int(self.resolved("c3").params.get("batch_size", AS_PUBLISHED["batch_size"]))
+        size = int(self.resolved("c3").params.get("batch_size", AS_PUBLISHED["batch_size"]))
+        return min(size, (self.rehearsal and self.rehearsal.batch) or size)
 
     def start(self, seed: int, extra: int = 0, name: str = "CC") -> Job:
         """CC as published; since its rate is constant, `extra` epochs continue the run without them."""
@@ -76,9 +82,13 @@ class Setting:
         params = run.params | changes
         if extra or changes:
             params["epochs"] = params.get("epochs", CC_EPOCHS) + extra
-        return Job(run.source, "cc", params, seed, name, options=run.options)
+        return self.shortened(Job(run.source, "cc", params, seed, name, options=run.options), 2 if extra else 1)
 
     def _c3(self, seed: int, name: str, changes: dict[str, Any], start: Job) -> Job:
         run = self.resolved("c3")
         stage_2 = {key: value for key, value in run.params.items() if not key.startswith("cc_")}
-        return Job(run.source, "c3", stage_2 | changes, seed, name, start, run.options)
+        return self.shortened(Job(run.source, "c3", stage_2 | changes, seed, name, start, run.options))
+
+    def shortened(self, job: Job, epochs: int = 1) -> Job:
+        """The job, or what is rehearsed of it."""
+        return job if self.rehearsal is None else self.rehearsal.shorten(job, epochs)

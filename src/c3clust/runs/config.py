@@ -47,6 +47,8 @@ class LoadOptions(TypedDict, total=False):
     kind: str | None
     columns: list[str] | None
     outside: bool
+    originals: bool | None
+    limit: Count | None
 
 
 @dataclass(frozen=True)

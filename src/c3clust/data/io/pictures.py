@@ -13,7 +13,7 @@ import os
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -53,6 +53,10 @@ class EncodedFiles:
     def of(cls, found: Sequence[tuple[str, Span]], place: str, **more: Any) -> "EncodedFiles":
         return cls([span for _, span in found], unique([name for name, _ in found]), place, **more)
 
+    def some(self, index: np.ndarray) -> "EncodedFiles":
+        spans, names = ([each[i] for i in index] for each in (self.spans, self.names))
+        return replace(self, spans=spans, names=names, y=None if self.y is None else self.y[index])
+
 
 Decoded = tuple[np.ndarray, list[str], bool]  # of a chunk: pictures [k, 3, S, S], a reason or "" per file, all grey?
 
@@ -64,6 +68,8 @@ def to_samples(files: EncodedFiles, options: Options) -> Samples:
     if options.listed:
         listed = Stream(files.spans, files.names, 3, DEFAULT_SIZE, 1, None, files.spool)
         return Samples(listed, files.names, place=files.place)
+    if options.limit is not None:
+        files = files.some(drawn(len(files.spans), options.limit))
     x, reasons = _decoded(files, _working_size(files, options), options)
     skipped = tuple((name, reason) for name, reason in zip(files.names, reasons, strict=True) if reason)
     _check_bad(files, skipped, options.max_bad)
@@ -73,6 +79,11 @@ def to_samples(files: EncodedFiles, options: Options) -> Samples:
         spans, (channels, size) = [files.spans[i] for i in good], x.shape[1:3]
         x = Originals(x, Stream(spans, names, channels, size, options.workers, options.memory, files.spool))
     return Samples(x, names, y, files.classes, skipped, files.place)
+
+
+def drawn(n: int, most: int) -> np.ndarray:
+    """At most so many of n positions: the first of a fixed permutation, in order."""
+    return np.sort(np.random.default_rng(0).permutation(n)[:most])
 
 
 def available_memory() -> int:

@@ -1,0 +1,157 @@
+"""A rehearsal: the same jobs with a few steps each, to see that they start and what they will cost.
+
+A rehearsed job has the recipe's network, views, batches and rates, but one epoch per stage, and as many samples as its
+steps need. It has another key than the real job, and bench and paper keep it in OUT/rehearsal. Its time per step
+contains its share of reading the samples, making views, and the evaluation after each epoch, so the time of the whole
+is in proportion to the number of samples and epochs.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from inspect import signature
+from typing import Any
+
+from c3clust import data, methods
+from c3clust.bench.job import Job, Result
+from c3clust.errors import InputError, suggest
+
+FOLDER = "rehearsal"
+OFFICIAL = {"cifar10": 60_000, "cifar100": 60_000, "imagenet-10": 13_000, "imagenet-dogs": 19_500}
+OFFICIAL |= {"tiny-imagenet": 100_000}  # images of the paper's datasets, of which a subset may be at hand
+GPUS = {"t4": 8.1e12, "v100": 15.7e12, "a100": 19.5e12, "rtx4090": 82.6e12}  # float32 operations per second, at most
+SHARE = 0.4  # of that, which convolutions are assumed to reach
+PASSES = 7  # forward passes per sample and epoch: 2 views, 3 each with their gradient, and 1 for evaluation
+STAGES = {"cc": "cc_", "c3": ""}  # prefixes of the parameters of C3's stages
+LIMIT = "limit"
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """steps per stage; batch: largest batch size, None for the recipe's; gpu: the one that the estimate is for."""
+
+    steps: int
+    batch: int | None = None
+    gpu: str = "v100"
+
+    def __post_init__(self) -> None:
+        if self.gpu not in GPUS:
+            raise InputError(f"--gpu {self.gpu!r} is unknown. {suggest(self.gpu, GPUS)}")
+
+    def shorten(self, job: Job, epochs: int = 1) -> Job:
+        """The job with so many epochs per stage, of `steps` steps in its largest batch. Done once."""
+        if LIMIT in job.options:
+            return job
+        params, known = dict(job.params), _defaults(job.method)
+        sizes = {name: params.get(name, known[name]) for name in known if name.endswith("batch_size")}
+        sizes = {name: min(size, self.batch or size) for name, size in sizes.items() if isinstance(size, int)}
+        params |= {name: epochs for name in known if name.endswith("epochs")} | sizes
+        n = max(self.steps * max(sizes.values(), default=1), params.get("n_clusters", 2))
+        start = None if job.start is None else self.shorten(job.start)
+        return replace(job, params=params, options=job.options | {LIMIT: n}, start=start)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """A stage as it was rehearsed, and what the whole stage would cost."""
+
+    data: str
+    name: str
+    stage: str
+    batch: int
+    steps: int
+    step_seconds: float
+    memory: float  # bytes at the batch size that was rehearsed
+    real_batch: int
+    real_memory: float  # bytes at the recipe's batch size, in proportion
+    real_steps: int
+    seconds: float  # of all steps here
+    gpu_seconds: float | None
+
+
+def costs(pairs: Sequence[tuple[Job, Result]], gpu: str) -> list[Cost]:
+    """The stages of the jobs (real job, rehearsed result) that trained a network, each job once."""
+    found: dict[tuple[str, str], Cost] = {}
+    for real, result in pairs:
+        for stage in result.record.stages if result.status in ("ok", "collapsed") else ():
+            cost = _cost(real, result, stage, gpu)
+            found.setdefault((real.key, stage["name"]), cost)
+    return list(found.values())
+
+
+def _cost(real: Job, result: Result, stage: dict[str, Any], gpu: str) -> Cost:
+    prefix = STAGES.get(stage["name"], "") if real.method == "c3" and real.start is None else ""
+    batch, real_batch = (_value(job, f"{prefix}batch_size") for job in (result.job, real))
+    n, epochs = _samples(real), _value(real, f"{prefix}epochs")
+    epochs = epochs if isinstance(epochs, int) else stage["epochs"]
+    few = result.record.data["n"]
+    batch = min(batch, few)
+    steps = max(few // batch, 1) * stage["epochs"]
+    seconds = sum(stage["curves"]["seconds"]) / steps
+    whole = n // real_batch * epochs
+    flops = _flops(result) if real.method in STAGES else None
+    per_second = GPUS[gpu] * SHARE
+    return Cost(
+        real.data, real.name, stage["name"], batch, steps, seconds, result.memory, real_batch,
+        result.memory_before + (result.memory - result.memory_before) * real_batch / batch, whole,
+        seconds * real_batch / batch * whole,
+        None if flops is None else PASSES * flops * whole * real_batch / per_second,
+    )  # fmt: skip
+
+
+def _flops(result: Result) -> float:
+    """Operations of one forward pass of one sample, counted by torch."""
+    import torch
+    from torch.utils.flop_counter import FlopCounterMode
+
+    model = methods.load_model(result.run)
+    with FlopCounterMode(display=False) as counter, torch.no_grad():
+        model.network_(torch.zeros(1, *model.input_shape_, device=model.device_))
+    return float(counter.get_total_flops())
+
+
+def markdown(found: Sequence[Cost], rehearsal: Rehearsal) -> str:
+    """A table of the stages, the sum, and how it was estimated."""
+    head = ["data", "run", "stage", "batch", "steps", "per step", "memory", "batch of the recipe", "its memory",
+            "its steps", "all of them here", f"on one {rehearsal.gpu.upper()}"]  # fmt: skip
+    lines = [head, ["---"] * len(head)]
+    for c in found:
+        cells = [c.data, c.name, c.stage, c.batch, c.steps, f"{c.step_seconds:.2f} s", _bytes(c.memory), c.real_batch]
+        cells += [_bytes(c.real_memory), f"{c.real_steps:,}", duration(c.seconds), duration(c.gpu_seconds)]
+        lines.append([str(cell) for cell in cells])
+    total, gpu = sum(c.seconds for c in found), sum(c.gpu_seconds or 0 for c in found)
+    text = "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    peak = f"{GPUS[rehearsal.gpu] / 1e12:g} TFLOPS in float32"
+    text += f"\nAll together: {duration(total)} here, {duration(gpu)} on one {rehearsal.gpu.upper()}.\n"
+    text += f"GPU: by operations, {SHARE:.0%} of {peak}; reading and decoding are not in it. "
+    return text + "Memory and time at the recipe's batch are in proportion to the batch.\n"
+
+
+def duration(seconds: float | None) -> str:
+    """
+    >>> duration(90), duration(7200), duration(400_000), duration(None)
+    ('90 s', '2.0 h', '4.6 days', '–')
+    """
+    if seconds is None:
+        return "–"
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    if seconds < 7200:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h" if seconds < 48 * 3600 else f"{seconds / 86400:.1f} days"
+
+
+def _bytes(value: float) -> str:
+    return f"{value / 2**30:.1f} GB" if value else "–"
+
+
+def _defaults(method: str) -> dict[str, Any]:
+    return {name: p.default for name, p in signature(methods.load(method)).parameters.items()}
+
+
+def _value(job: Job, name: str) -> Any:
+    return job.params.get(name, _defaults(job.method)[name])
+
+
+def _samples(job: Job) -> int:
+    """The samples of the whole dataset: the official number, or those at hand."""
+    return OFFICIAL.get(job.data) or len(data.load(job.data, **job.options))
