@@ -291,6 +291,9 @@ def fuzz(commands, cases, first=0):
         ]
         if wrong:
             faults.append(f"case {case} ({kind}; {what}): {', '.join(wrong)}: {told[-300:]!r}")
+            print(faults[-1], flush=True)
+        if case % 100 == 99:
+            print(f"{case + 1 - first} cases, {len(faults)} faults", flush=True)
     assert listing(commands.parent) == before
     return outcomes, faults
 
