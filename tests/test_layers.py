@@ -15,7 +15,7 @@ LAYERS = [
     {"ops", "checks", "metrics", "progress", "onepass", "model_io", "rows", "schema", "seal"},
     {"records", "data", "augment", "networks", "choose_k"},
     {"report", "encoders", "scaling"},
-    {"preprocess", "training", "duplicates", "outliers"},
+    {"preprocess", "training", "duplicates", "outliers", "splits"},
     {"runs", "prediction", "cluster_count"},
     {"estimator", "saved"},
     {"methods"},

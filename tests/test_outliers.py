@@ -88,7 +88,9 @@ def test_a_loose_cluster_is_not_far(spread):
 
 
 def test_a_rule_is_read_as_it_was_written(samples):
+    """With a cluster that is empty, which is never the nearest."""
     rule = OutlierRule.fit(samples[:300], np.arange(300) % 4, 5)
+    assert set(rule.distances(np.zeros((3, 20)))[1]) <= {0, 1, 2, 3}
     again = OutlierRule.of(rule.tensors())
     assert again.limit == rule.limit
     np.testing.assert_array_equal(again.centres, rule.centres)

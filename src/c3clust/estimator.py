@@ -31,6 +31,7 @@ from c3clust.preprocess import InputOptions, Preprocessor
 from c3clust.records.duplicates import Duplicates
 from c3clust.runs import Run, RunConfig
 from c3clust.runs.config import plain
+from c3clust.splits import write_steps
 from c3clust.training import TrainingContext, embed
 from c3clust.training.context import TrainingOptions, find_device
 from c3clust.training.embed import Projections, device_of, gather
@@ -64,6 +65,13 @@ class Estimator(
 
     def _fit(self, context: TrainingContext) -> nn.Module:
         raise NotImplementedError
+
+    def _regroup(self, context: TrainingContext, network: nn.Module) -> nn.Module:
+        """A network with n_clusters clusters on the features of one that was trained with another number."""
+        raise InputError(
+            f"{type(self).__name__} learns its features for one number of clusters, so it cannot be regrouped: fit it "
+            "again with another -k, or merge and split single clusters."
+        )
 
     def _input_options(self) -> InputOptions:
         raise NotImplementedError
@@ -161,8 +169,7 @@ class Estimator(
         }
         rule = {} if self.outlier_rule_ is None else self.outlier_rule_.tensors()
         model_io.write(folder / "model", content, {**self.network_.state_dict(), **tensors, **rule})
-        if self._edits().operations:
-            self._edits().write(folder)
+        write_steps(folder, self._steps())
         return folder
 
     @property
@@ -219,12 +226,12 @@ class Estimator(
         asked = {name: getattr(run, name) for name in ("source", "options", "checkpoint_minutes", "command", "created")}
         return RunConfig(method_name(self), plain(self.get_params(deep=False)), seed, described, **asked)
 
-    def _train(self, context: TrainingContext) -> None:
-        """Train, and set the learned attributes."""
-        self.start_stage_, self.quality_, self._edits_, self.start_labels_ = None, None, None, None
+    def _train(self, context: TrainingContext, trained: nn.Module | None = None) -> None:
+        """Train, and set the learned attributes. With a `trained` network: regroup on its features."""
+        self.start_stage_, self.quality_, self._steps_, self.start_labels_ = None, None, None, None
         with torch.random.fork_rng(devices=[context.device] if context.device.type == "cuda" else []):
             torch.manual_seed(context.seed)
-            self.network_ = self._fit(context).eval()
+            self.network_ = (self._fit(context) if trained is None else self._regroup(context, trained)).eval()
         z, c = context.outputs(self.network_)
         copies = self.duplicates_.rows
         self.labels_, self.confidence_ = c.argmax(axis=1)[copies], c.max(axis=1)[copies]

@@ -1,6 +1,6 @@
 """Prediction: the part of an estimator that a fitted or loaded model needs for new samples."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from c3clust.outliers import OutlierRule, member_votes
 from c3clust.records.edits import Edits
 from c3clust.records.outliers import Outlier
+from c3clust.splits import Split
 
 __all__ = ["Prediction"]
 
@@ -43,34 +44,45 @@ class Prediction:
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Soft assignment of each sample: [n, M], rows sum to 1."""
-        return self._edits().apply_proba(np.concatenate([c.numpy() for _, c in self._embed(X)[0]]))
+        return np.concatenate([self._edited(z.numpy(), c.numpy())[1] for z, c in self._embed(X)[0]])
 
     # How it is done.
 
     def _predict(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Cluster and confidence of each sample, after merges."""
-        edits, parts, apart = self._edits(), [], []
+        """Cluster and confidence of each sample, after merges and splits."""
+        parts = []
         for z, c in self._embed(X)[0]:
-            parts.append(c.numpy())
-            apart += [outlier is not None for outlier in self._judge(z.numpy(), parts[-1])] if self.outliers else []
-        soft = np.concatenate(parts)
-        labels = edits.apply(soft.argmax(axis=1))[0]
-        confidence = edits.apply_proba(soft)[range(len(labels)), labels]
-        if self.outliers:
-            labels[apart] = -1
-        return labels, confidence
+            labels, proba = self._edited(z.numpy(), c.numpy())
+            confidence = proba[range(len(labels)), labels]
+            if self.outliers:
+                labels[[outlier is not None for outlier in self._judge(z.numpy(), c.numpy())]] = -1
+            parts.append((labels, confidence))
+        return np.concatenate([labels for labels, _ in parts]), np.concatenate([each for _, each in parts])
+
+    def _edited(self, z: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Labels [n] and probabilities [n, M] after all that was changed in the run folder."""
+        labels, proba = c.argmax(axis=1), c
+        for step in self._steps():
+            if isinstance(step, Edits):
+                labels, proba = step.apply(labels)[0], step.apply_proba(proba)
+            else:
+                labels, proba = step.apply(labels, proba, z)
+        return labels, proba
 
     def _judge(self, z: Any, c: np.ndarray) -> list[Outlier | None]:
         """Which samples are outliers; none for a model that was saved without the rule.
 
         Members that disagree about two clusters which were merged since do agree.
         """
-        rule, target = getattr(self, "outlier_rule_", None), self._edits().target
+        rule = getattr(self, "outlier_rule_", None)
         if rule is None:
             return [None] * len(c)
+        target = list(range(c.shape[1]))
+        for edits in (step for step in self._steps() if isinstance(step, Edits)):
+            target = [edits.target[i] for i in target]
         found = rule.judge(z, c, member_votes(self.network_, z))
         return [None if outlier is None or outlier.settled(target) else outlier for outlier in found]
 
-    def _edits(self) -> Edits:
-        """The merges of the run folder that this model was loaded from; none after `fit`."""
-        return getattr(self, "_edits_", None) or Edits(self.n_clusters_)
+    def _steps(self) -> Sequence[Edits | Split]:
+        """The edits and splits of the run folder that this model was loaded from, in order; none after `fit`."""
+        return getattr(self, "_steps_", None) or ()

@@ -107,7 +107,7 @@ def restore(
         raise RunError(f"{folder} is damaged or of another kind: {first_line(error)}.") from error
     device = find_device(estimator._training_options().device)
     estimator.network_ = placed(network, shape, device).eval()
-    estimator._edits_ = Edits.read(Path(folder), estimator.n_clusters_)
+    estimator._steps_ = [Edits.read(Path(folder), estimator.n_clusters_)]
     if len(shape) == 1:
         estimator.n_features_in_ = shape[0]
     return estimator

@@ -26,3 +26,19 @@ def test_suggested_names_are_taken_over_on_request(c3clust, run):
     assert [row["name"] for row in rows] == ["mine", rows[1]["suggested_name"]]
     assert c3clust("undo", run).returncode == 0
     assert c3clust("label", run).returncode == 2
+
+
+def test_split_regroup_and_undo(c3clust, photos, tmp_path):
+    run = tmp_path / "run"
+    assert c3clust("fit", photos, "-k", "2", "-o", run, "--method", "kmeans", "--labels", "folders").returncode == 0
+    assert "2: cluster 2" in c3clust("split", run, "0").stdout
+    rows = list(csv.DictReader(c3clust("predict", run, photos).stdout.splitlines()))
+    assert {row["cluster"] for row in rows} == {"0", "1", "2"}
+    assert c3clust("regroup", run, "-k", "4").returncode == 0
+    assert json.loads(c3clust("evaluate", run, "--json").stdout)["acc"] < 1
+    exported = c3clust("export", run, "--to", tmp_path / "sorted")
+    assert exported.stdout.startswith("24 images in 4 folders"), exported.stderr
+    assert c3clust("undo", run).returncode == c3clust("undo", run).returncode == 0
+    assert json.loads(c3clust("evaluate", run, "--json").stdout)["acc"] == 1
+    done = c3clust("split", run, "9")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)

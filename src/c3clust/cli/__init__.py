@@ -28,6 +28,8 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "import": report.import_,
     "label": edit.label,
     "merge": edit.merge,
+    "split": edit.split,
+    "regroup": edit.regroup,
     "undo": edit.undo,
     "bench": bench.bench,
     "paper": bench.paper,

@@ -1,4 +1,4 @@
-"""label, merge, undo: names and merges of the clusters of a finished run."""
+"""label, merge, split, regroup, undo: names and other clusters of a finished run, on the features that are there."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,7 +11,7 @@ from c3clust.errors import InputError
 if TYPE_CHECKING:
     from c3clust.records.edits import Edits
 
-__all__ = ["label", "merge", "undo"]
+__all__ = ["label", "merge", "regroup", "split", "undo"]
 
 
 def label(
@@ -27,14 +27,14 @@ def label(
 
     Example:  c3clust label runs/photos 3="cats" 5="dogs"
     """
-    from c3clust.records import edits
+    from c3clust.methods import _changes
 
     names = [*(_suggestions(run, names or []) if suggested else []), *(names or [])]
     given = [text.partition("=") for text in names]
     for number, equals, _ in given:
         if not equals or not number.strip().isdecimal():
             raise InputError(f"{number + equals!r} is not number=name, for example 3=cats.")
-    _show(run, edits.label(run, {int(number): name for number, _, name in given}))
+    _show(_changes.label(run, {int(number): name for number, _, name in given}))
 
 
 def merge(
@@ -44,30 +44,72 @@ def merge(
 
     Example:  c3clust merge runs/photos 3 5
     """
-    from c3clust.records import edits
+    from c3clust.methods import _changes
 
-    _show(run, edits.merge(run, clusters))
+    _show(_changes.merge(run, clusters))
+
+
+Source = Annotated[
+    str | None, typer.Option("--source", help="Where the samples are, if they moved or the run is somebody else's.")
+]
+Encoder = Annotated[str | None, typer.Option("--encoder", help="That of the run, if it is not built in.")]
+
+
+def split(
+    run: opt.Run,
+    cluster: Annotated[int, typer.Argument(help="The number of the cluster.", min=0)],
+    into: Annotated[int, typer.Option("--into", help="How many parts.", min=2)] = 2,
+    source: Source = None,
+    encoder: Encoder = None,
+) -> None:
+    """Split a cluster into parts. The largest keeps its number; features are not trained again.
+
+    Example:  c3clust split runs/photos 3 --into 2
+    """
+    from c3clust.methods import _changes
+
+    _show(_changes.split(run, cluster, into, **_named(source, encoder)))
+
+
+def regroup(
+    run: opt.Run,
+    clusters: Annotated[int, typer.Option("-k", "--clusters", help="How many clusters.", min=1)],
+    source: Source = None,
+    encoder: Encoder = None,
+) -> None:
+    """Make another number of clusters from the features that are there, which are not trained again.
+
+    Example:  c3clust regroup runs/photos -k 12
+    """
+    from c3clust.methods import _changes
+
+    _show(_changes.regroup(run, clusters, **_named(source, encoder)))
+
+
+def _named(source: str | None, encoder: str | None) -> dict[str, str]:
+    return {name: value for name, value in (("source", source), ("encoder", encoder)) if value is not None}
 
 
 def undo(run: opt.Run) -> None:
-    """Undo the last label or merge.
+    """Undo the last label, merge, split or regrouping.
 
     Example:  c3clust undo runs/photos
     """
-    from c3clust.records import edits
+    from c3clust.methods import _changes
 
-    _show(run, edits.undo(run))
+    _show(_changes.undo(run))
 
 
 def _suggestions(run: Path, given: list[str]) -> list[str]:
     """The suggested names of clusters that have no name and get none, as number=name; equal ones are numbered."""
     import numpy as np
 
+    from c3clust.records.changes import current
     from c3clust.records.edits import Edits
     from c3clust.report import View
     from c3clust.report.naming import suggestion
 
-    edits, view = Edits.read(run), View.read(run)
+    edits, view = Edits.read(current(run)), View.read(current(run))
     view, others = view.merged(np.asarray(edits.target)), {text.partition("=")[0].strip() for text in given}
     taken, words = {*edits.names.values(), *(text.partition("=")[2].strip() for text in given)}, []
     for i in edits.live:
@@ -81,12 +123,8 @@ def _suggestions(run: Path, given: list[str]) -> list[str]:
     return words
 
 
-def _show(run: Path, edits: "Edits") -> None:
-    """Print the clusters as they are now, and update the report page."""
-    from c3clust import report
-
+def _show(edits: "Edits") -> None:
+    """Print the clusters as they are now."""
     _, names = edits.apply([])
     for number, name in names.items():
         opt.out(f"{number}: {name}")
-    if (run / "view.npz").exists():
-        report.render(run)

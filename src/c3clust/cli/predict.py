@@ -61,14 +61,16 @@ def evaluate(
     """
     from c3clust import metrics
     from c3clust.records.assignments import Assignments, read_labels
+    from c3clust.records.changes import current
     from c3clust.records.edits import Edits
     from c3clust.records.record import RunRecord
 
-    record, assignments = RunRecord.read(run / "record.json"), Assignments.read(run)
+    now = current(run)
+    record, assignments = RunRecord.read(now / "record.json"), Assignments.read(now)
     path = labels or run / "labels.csv"
     if labels is None and not os.path.lexists(path):
         raise InputError(f"{run} has no true labels: give a CSV file with the columns name and label as --labels FILE.")
-    clusters, _ = Edits.read(run, record.n_clusters).apply(assignments.clusters)
+    clusters, _ = Edits.read(now, record.n_clusters).apply(assignments.clusters)
     scores = metrics.scores(read_labels(path, assignments.names, any_file=labels is not None), clusters)
     if as_json:
         print(json.dumps(scores))

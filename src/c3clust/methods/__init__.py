@@ -12,12 +12,15 @@ from c3clust.encoders.run import Runs
 from c3clust.errors import InputError, RunError, suggest
 from c3clust.methods._released import read_checkpoint, write_checkpoint
 from c3clust.records.assignments import Assignments
+from c3clust.records.changes import Change, states
 from c3clust.records.duplicates import Duplicates
+from c3clust.records.edits import Edits
 from c3clust.records.record import RunRecord
 from c3clust.runs import Run, RunConfig, write_report
 from c3clust.runs.lock import locked
 from c3clust.runs.trust import trusted
 from c3clust.saved import read_model, restore
+from c3clust.splits import Split
 from c3clust.training.checkpoint import Checkpoints
 
 __all__ = [
@@ -63,6 +66,18 @@ def load_model(folder: str | Path, **given: Any) -> Any:
     `given` holds parameters that a file cannot hold or may not decide: `backbone=` your own module; `encoder=` the
     encoder of the run, unless it is built in; `device=` overrides the saved one.
     """
+    found = states(folder)
+    regrouped = [i for i, state in enumerate(found) if i and Change.read(state).op == "regroup"]
+    first = regrouped[-1] if regrouped else 0
+    estimator = fitted_model(found[first], **given)
+    for state in found[first + 1 :]:
+        split = Split.read(state)
+        estimator._steps_ += [split, Edits.read(state, split.n_clusters)]
+    return estimator
+
+
+def fitted_model(folder: str | Path, **given: Any) -> Any:
+    """The estimator as it was fitted, without splits and regroupings since."""
     meta, state = read_model(folder)
     return restore(load(meta["method"]), folder, given, meta, state)
 
@@ -121,4 +136,4 @@ def _write_missing_report(folder: Path, dataset: Any, encoder: Any) -> tuple[Any
     return estimator, record
 
 
-register(Runs(load_model))
+register(Runs(fitted_model))

@@ -7,6 +7,7 @@ from math import prod
 from typing import ClassVar, final
 
 import numpy as np
+from torch import nn
 
 from c3clust import checks
 from c3clust.methods._base import Clusterer, parameters
@@ -75,3 +76,6 @@ class KMeans(Clusterer):
             f"{context.bytes / 2**20:,.0f} MB, more than the limit of {context.limit / 2**20:,.0f} MB."
         )
         return network
+
+    def _regroup(self, context: TrainingContext, network: nn.Module) -> Centres:
+        return self._fit(context)

@@ -10,7 +10,7 @@ another: labels follow the numbers, not the largest of the added probabilities.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ import numpy as np
 
 from c3clust.errors import RunError
 from c3clust.files import read_json, write_atomically
+from c3clust.records.changes import Change, current, drop_last
 from c3clust.records.record import RunRecord
 
 __all__ = ["Edits", "label", "merge", "undo"]
@@ -64,7 +65,7 @@ class Edits:
     def undo(self) -> "Edits":
         """These edits without the last."""
         if not self.operations:
-            raise RunError("There is nothing to undo: no cluster was renamed or merged.")
+            raise RunError("There is nothing to undo: no cluster was renamed, merged or split.")
         return Edits(self.n_clusters, self.operations[:-1])
 
     @property
@@ -128,7 +129,7 @@ class Edits:
         if not names:
             raise RunError("No name was given: write the cluster and its name, such as 3=cats.")
         for cluster, name in names.items():
-            self._check(cluster)
+            self.check(cluster)
             _check_name(cluster, name)
             self.names.pop(cluster, None)
         for cluster, name in names.items():
@@ -143,7 +144,7 @@ class Edits:
 
     def _merge(self, clusters: list[int]) -> None:
         for cluster in clusters:
-            self._check(cluster)
+            self.check(cluster)
         if len(clusters) < 2 or len(set(clusters)) < len(clusters):
             raise RunError(f"Clusters {clusters} cannot be merged: two or more different ones are needed.")
         names = [name for name in (self.names.pop(i, None) for i in clusters) if name]
@@ -151,7 +152,8 @@ class Edits:
         if names:
             self.names[clusters[0]] = names[0]
 
-    def _check(self, cluster: int) -> None:
+    def check(self, cluster: int) -> None:
+        """RunError unless this cluster is in use."""
         if not 0 <= cluster < self.n_clusters:
             raise RunError(f"There is no cluster {cluster}: this run has the clusters 0 to {self.n_clusters - 1}.")
         if self.target[cluster] != cluster:
@@ -160,23 +162,30 @@ class Edits:
             )
 
 
-def label(run: Path, names: Mapping[int, str]) -> Edits:
+def label(run: str | Path, names: Mapping[int, str]) -> Edits:
     """Name clusters of a run, such as {3: "cats"}."""
-    return _save(run, Edits.read(run).label(names))
+    return _save(run, lambda edits: edits.label(names))
 
 
-def merge(run: Path, clusters: Iterable[int]) -> Edits:
+def merge(run: str | Path, clusters: Iterable[int]) -> Edits:
     """Merge clusters of a run into the first of them."""
-    return _save(run, Edits.read(run).merge(clusters))
+    return _save(run, lambda edits: edits.merge(clusters))
 
 
-def undo(run: Path) -> Edits:
-    """Undo the last label or merge."""
-    return _save(run, Edits.read(run).undo())
+def undo(run: str | Path) -> Edits:
+    """Undo the last name, merge, split or regrouping of a run."""
+    now = current(run)
+    carried = 0 if now == Path(run) else Change.read(now).carried
+    if now != Path(run) and len(Edits.read(now).operations) <= carried:
+        drop_last(Path(run))
+        return Edits.read(current(run))
+    return _save(run, lambda edits: edits.undo())
 
 
-def _save(run: Path, edits: Edits) -> Edits:
-    edits.write(Path(run))
+def _save(run: str | Path, change: Callable[[Edits], Edits]) -> Edits:
+    now = current(run)
+    edits = change(Edits.read(now))
+    edits.write(now)
     return edits
 
 

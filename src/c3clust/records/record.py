@@ -24,6 +24,7 @@ Fields that other parts of the package read:
              "splits": [cluster, size, size, silhouette] (choose_k/tree.py)}; else null
     scores   {"acc", "nmi", "ari"} of the final labels, if true labels are known; else null
     suggested_names   of the clusters of the model, by number: {"name", "source"}; guesses, which nothing uses by itself
+    change   of a run that was split or regrouped: {"op": "split", "cluster", "into"} or {"op": "regroup", "before"}
     notes    messages for the user, one sentence each
 """
 
@@ -141,6 +142,7 @@ class RunRecord:
     choice: Annotated[dict[str, Any], Layout(ChoiceNote)] | None = None
     scores: dict[str, Number] | None = None
     suggested_names: dict[str, dict[str, str]] = field(default_factory=dict)
+    change: dict[str, Any] | None = None
     notes: list[str] = field(default_factory=list)
     versions: dict[str, str] = field(default_factory=versions)
     device: str = "cpu"

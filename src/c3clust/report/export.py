@@ -24,6 +24,7 @@ from c3clust.data.io.spans import Span, Unreadable, read_span
 from c3clust.data.io.stream import Stream
 from c3clust.errors import InputError
 from c3clust.records.assignments import Assignments
+from c3clust.records.changes import current
 from c3clust.records.edits import Edits
 from c3clust.records.record import RunRecord
 from c3clust.report.sprites import as_pictures
@@ -129,6 +130,7 @@ def export(
     files: the original of each image, a path or a span of an archive; None for one in an array, which is written as PNG
     from x: [n, C, H, W], one at a time. `to`/index.csv lists the file and the cluster of each image.
     """
+    run_dir = current(run_dir)
     assignments = Assignments.read(run_dir)
     names, confidence = assignments.names, assignments.confidence
     clusters, cluster_names = Edits.read(run_dir).apply(assignments.clusters)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from c3clust.records.changes import current
 from c3clust.records.edits import Edits
 from c3clust.records.record import RunRecord
 from c3clust.report.view import View
@@ -104,9 +105,10 @@ class Facts:
     @classmethod
     def read(cls, folder: Path, record: RunRecord | None = None) -> "Facts":
         """The facts of a run folder."""
-        record = record or RunRecord.read(folder / "record.json")
-        view = View.read(folder)
-        return cls.of(record, view, Edits.read(folder, view.n_clusters), str(folder))
+        now = current(folder)
+        record = record or RunRecord.read(now / "record.json")
+        view = View.read(now)
+        return cls.of(record, view, Edits.read(now, view.n_clusters), str(folder))
 
     @property
     def n(self) -> int:
@@ -125,6 +127,11 @@ class Facts:
     @property
     def quality(self) -> Quality | None:
         return Quality.of(self.record.quality)
+
+    @property
+    def split(self) -> bool:
+        """Whether a cluster was split after the fit."""
+        return (self.record.change or {}).get("op") == "split"
 
     @property
     def from_scratch(self) -> bool:

@@ -17,6 +17,7 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from c3clust.files import write_atomically
+from c3clust.records.changes import current
 from c3clust.records.edits import Edits
 from c3clust.records.record import RunRecord
 from c3clust.records.tables import csv_text
@@ -35,7 +36,9 @@ SCRIPTS = ("base", "thumbs", "dialogs", "summary", "copies", "outliers", "map", 
 def render(run_dir: Path) -> Path:
     """Write run_dir/report.html from record.json, view.npz and edits.json of the run folder."""
     run_dir = Path(run_dir)
-    return write(run_dir, RunRecord.read(run_dir / "record.json"), View.read(run_dir))
+    now = current(run_dir)
+    view = View.read(now)
+    return write(run_dir, RunRecord.read(now / "record.json"), view, Edits.read(now, view.n_clusters))
 
 
 def write(run_dir: Path, record: RunRecord, view: View, edits: Edits | None = None) -> Path:

@@ -47,7 +47,7 @@ def _headline(facts: Facts) -> str:
         why = "gives no confidence" if facts.confidence is None else "gives a confidence that is not calibrated"
         return f"How many {noun}s are in the right cluster is not known: the method {_method(facts)} {why}."
     about, (low, high) = in_hundred(quality.estimate), (in_hundred(end) for end in quality.interval)
-    since = " before clusters were merged" if facts.merged else ""
+    since = " before clusters were split" if facts.split else " before clusters were merged" if facts.merged else ""
     return (
         f"About {about} in 100 {noun}s are probably in the right cluster ({low} to {high}; estimated without "
         f"labels{since})."
@@ -61,6 +61,11 @@ def _method(facts: Facts) -> str:
 
 def _clusters(facts: Facts) -> str:
     asked, now = facts.record.n_clusters, facts.filled
+    if facts.split:
+        first = facts.record.params.get("n_clusters")
+        return (
+            f"{f'{first} clusters were asked for' if first else 'Clusters were split'}; {now} are left after splitting."
+        )
     if facts.merged:
         return f"{asked} clusters were asked for; {now} are left after merging."
     found = "all were" if now == asked else "1 was" if now == 1 else f"{now} were"

@@ -12,6 +12,9 @@
     view.npz            what the report shows: thumbnails, map, most typical samples
     report.html         the page
     edits.json          names and merges that the owner gave afterwards
+    changes/            what the run was after each split or regrouping (records/changes.py)
+    clusters.csv        the clusters as they are now: names, suggested names, sizes
+    duplicates.csv, outliers.csv   copies, and samples that belong nowhere, where there are some
 
 record.json is written when all files above it are complete: a folder without it is not a finished run. The report
 comes last, so that a run is never lost with it.
@@ -36,12 +39,13 @@ from c3clust.limits import limit
 from c3clust.records.assignments import Assignments, write_labels
 from c3clust.records.outliers import write_outliers
 from c3clust.records.record import RunRecord
+from c3clust.report import View
 from c3clust.report.naming import suggestion
 from c3clust.runs.config import RunConfig
 from c3clust.runs.lock import locked
 from c3clust.training.checkpoint import Checkpoints
 
-__all__ = ["Run", "write_report"]
+__all__ = ["Run", "build_view", "write_report"]
 
 FEATURES = "c3clust-features"  # beside the run folders: features of encoders, which runs on the same data share
 
@@ -209,6 +213,14 @@ class Run:
 
 def write_report(folder: Path, estimator: Any, dataset: Dataset, record: RunRecord, features: Any = None) -> Path:
     """Write view.npz and report.html. `features`: the samples as an encoder made them, where these are at hand."""
+    view = build_view(estimator, dataset, record, features)
+    view.write(folder)
+    record.write(folder / "record.json")
+    return report.write(folder, record, view)
+
+
+def build_view(estimator: Any, dataset: Dataset, record: RunRecord, features: Any = None) -> View:
+    """The view of a fitted estimator; the names that it suggests for clusters are added to the record."""
     view = report.build(
         dataset.x,
         estimator.lazy_transform(dataset if features is None else features),
@@ -224,11 +236,9 @@ def write_report(folder: Path, estimator: Any, dataset: Dataset, record: RunReco
         outliers=estimator.outliers_,
         seen=None if features is None else _classes_seen(estimator.encoder_, features.x),
     )
-    view.write(folder)
     found = {str(i): suggestion(view, i) for i in range(view.n_clusters)}
     record.suggested_names = {i: vars(name) for i, name in found.items() if name is not None}
-    record.write(folder / "record.json")
-    return report.write(folder, record, view)
+    return view
 
 
 def _classes_seen(encoder: Any, features: Any) -> tuple[Sequence[str], np.ndarray] | None:

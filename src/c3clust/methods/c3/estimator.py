@@ -16,7 +16,7 @@ from c3clust.methods.c3.heads import PRIORS, fit_heads
 from c3clust.methods.c3.images import GuidedObjective, assign_neighbours, calibration
 from c3clust.methods.c3.loss import TWINS
 from c3clust.methods.c3.views import HEADS, fit_views
-from c3clust.methods.cc import CC, CCObjective
+from c3clust.methods.cc import CC, CCObjective, fit_head
 from c3clust.networks import ClusterNet
 from c3clust.networks.voting import VotingHeads
 from c3clust.preprocess import InputOptions, Preprocessor
@@ -245,6 +245,21 @@ class C3(EncoderFields, Clusterer):
         self.quality_ = quality.plain()
         context.stages.append({"name": "heads", "epochs": 0, "seconds": time.perf_counter() - started, "curves": {}})
         return network.to(context.device)
+
+    def _regroup(self, context: TrainingContext, network: nn.Module) -> nn.Module:
+        """Other heads on the same vectors; or another cluster head on the features that were learned from images."""
+        if not self._uses_neighbours:
+            return super()._regroup(context, network)
+        if len(context.shape) == 1:
+            return self._fit_heads(context)
+        new: ClusterNet = context.build(self._stage_1()._build_network)
+        learned = {name: t for name, t in network.state_dict().items() if not name.startswith(("g_c.", "temperature"))}
+        new.load_state_dict(learned, strict=False)
+        found = assign_neighbours(new, context, self.prior, self.members)
+        fit_head(new, found.h, found.labels, context, steps=1000)  # f does not follow here, as it does in stage 2
+        new.temperature = calibration(new, found, context)
+        self.quality_ = found.quality.plain()
+        return new
 
     def _fit_images(self, context: TrainingContext) -> ClusterNet:
         """Neighbours of learned features: the instance loss, then the clusters of the graph of neighbours."""

@@ -1,0 +1,225 @@
+"""label, merge, split, regroup, undo: change the clusters of a finished run, and its page. Features stay as they are.
+
+records/edits.py and records/changes.py have the files.
+"""
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from c3clust import augment, checks, data, encoders, metrics
+from c3clust.data.io.subset import subset
+from c3clust.data.samples import Dataset
+from c3clust.errors import InputError, RunError
+from c3clust.methods import load_model
+from c3clust.methods.c3.heads import fit_heads
+from c3clust.records import edits
+from c3clust.records.assignments import Assignments, read_labels
+from c3clust.records.changes import Change, current, new_change
+from c3clust.records.duplicates import Duplicates
+from c3clust.records.edits import Edits
+from c3clust.records.record import RunRecord
+from c3clust.report import render
+from c3clust.runs import RunConfig, build_view, trusted
+from c3clust.runs.lock import locked
+from c3clust.runs.run import FEATURES
+from c3clust.splits import Split
+from c3clust.training import TrainingContext
+from c3clust.training.embed import gather
+
+__all__ = ["label", "merge", "regroup", "split", "undo"]
+
+SURVIVES = 0.5  # share of the samples of two clusters that both have, from which one keeps the name of the other
+
+
+class _Open:
+    """A finished run with its samples, as the model sees them."""
+
+    def __init__(self, run: Path, X: Any, given: dict[str, Any]) -> None:
+        self.run, self.now = run, current(run)
+        self.record, self.found = RunRecord.read(self.now / "record.json"), Assignments.read(self.now)
+        self.edits = Edits.read(self.now, self.record.n_clusters)
+        self.labels = self.edits.apply(self.found.clusters)[0]
+        named = {name: value for name, value in given.items() if name == "encoder"}
+        self.estimator = load_model(run, **named)
+        self.dataset = self._read(X, given)
+        self.duplicates = Duplicates.read(run, self.found.names)
+        encoder, self.features = self.estimator.preprocessor_.frozen_encoder, None
+        if encoder is not None and self.dataset.kind != "vector":
+            self.features = encoders.features(
+                encoder.to(self.estimator.device_), self.dataset, folder=run.parent / FEATURES
+            )
+
+    def _read(self, X: Any, given: dict[str, Any]) -> Dataset:
+        """The samples of the run. RunError if they are others."""
+        options = self.estimator.preprocessor_.load_options()
+        if X is None:
+            config = trusted(self.run, RunConfig.read(self.run), **given)
+            if config.source is None:
+                raise RunError(f"{self.run} was fitted from Python: give its samples again, as X=.")
+            X, options = config.source, options | config.options
+        dataset = data.load(X, **options) if isinstance(X, str | Path) else self.estimator._read(X, reset=False)
+        if [str(name) for name in dataset.names] != list(self.found.names):
+            raise RunError(
+                f"The samples are not those of {self.run}, which has {len(self.found.names):,}: name its source."
+            )
+        return dataset
+
+    @property
+    def samples(self) -> Dataset:
+        return self.dataset if self.features is None else self.features
+
+    def write(
+        self, folder: Path, estimator: Any, n_clusters: int, edits: Edits, change: dict[str, Any], **more: Any
+    ) -> None:
+        """The files of a change, but for the heads or the model."""
+        found = Assignments(self.found.names, estimator.labels_, estimator.confidence_)
+        found.write(folder / "assignments.csv")
+        record = replace(
+            self.record, n_clusters=n_clusters, change=change, scores=self._scores(estimator.labels_), **more
+        )
+        edits.write(folder)
+        view = build_view(estimator, self.dataset, record, self.features)
+        view.write(folder)
+        record.write(folder / "record.json")
+
+    def _scores(self, labels: np.ndarray) -> dict[str, float] | None:
+        path = self.run / "labels.csv"
+        return metrics.scores(read_labels(path, self.found.names, any_file=False), labels) if path.exists() else None
+
+
+def label(run: str | Path, names: Mapping[int, str]) -> Edits:
+    """Name clusters of a finished run, such as {3: "cats"}; an empty name removes a name."""
+    return _shown(run, edits.label(run, names))
+
+
+def merge(run: str | Path, clusters: Iterable[int]) -> Edits:
+    """Merge clusters of a finished run into the first of them."""
+    return _shown(run, edits.merge(run, clusters))
+
+
+def undo(run: str | Path) -> Edits:
+    """Undo the last name, merge, split or regrouping of a finished run."""
+    return _shown(run, edits.undo(run))
+
+
+def _shown(run: str | Path, now: Edits) -> Edits:
+    """Update the page, where there is one."""
+    if (current(run) / "view.npz").exists():
+        render(Path(run))
+    return now
+
+
+def split(run: str | Path, cluster: int, into: int = 2, X: Any = None, **given: Any) -> Edits:
+    """Split a cluster of a finished run into several, without new training of features: heads on its representation.
+
+    The largest part keeps the number, and the name where it is at least half of the cluster; the others get new
+    numbers. X: the samples of a run that was fitted from Python. `source`, `cache` and `encoder` may be given for a run
+    of somebody else.
+
+    >>> from c3clust import split  # doctest: +SKIP
+    >>> split("runs/photos", 3, into=2)  # doctest: +SKIP
+    """
+    checks.whole("into", into, 2, why="it is the number of parts. A usual value is 2.")
+    with locked(Path(run)):
+        opened = _Open(Path(run), X, given)
+        estimator = opened.estimator
+        opened.edits.check(cluster)
+        z, c = gather(*estimator._embed(opened.samples))
+        inside = opened.duplicates.distinct[opened.labels[opened.duplicates.distinct] == cluster]
+        if len(inside) < 2 * into:
+            raise InputError(f"Cluster {cluster} has {len(inside)} different samples, too few for {into} parts.")
+        heads, _ = fit_heads(z[inside], into, scaled=False, prior="auto", members=None, seed=opened.record.seed)
+        n = opened.edits.n_clusters
+        parts = Split(cluster, tuple(range(into)), n, heads.eval()).parts(z[inside]).argmax(axis=1)
+        sizes = np.bincount(parts, minlength=into)
+        if (sizes == 0).any():
+            raise RunError(
+                f"Cluster {cluster} does not come apart into {into} parts: ask for fewer, or regroup the run."
+            )
+        numbers = np.empty(into, int)
+        numbers[np.argsort(-sizes, kind="stable")] = [cluster, *range(n, n + into - 1)]
+        new = Split(cluster, tuple(int(i) for i in numbers), n + into - 1, heads)
+        estimator._steps_.append(new)
+        _set_labels(opened, estimator, z, c)
+        kept = Edits(new.n_clusters, opened.edits.operations)
+        if sizes.max() < SURVIVES * len(inside) and cluster in kept.names:
+            kept = kept.label({cluster: ""})
+        with new_change(opened.run) as folder:
+            new.write(folder, len(kept.operations))
+            described = {"op": "split", "cluster": int(cluster), "into": int(into)}
+            opened.write(folder, estimator, new.n_clusters, kept, described)
+        render(opened.run)
+    return kept
+
+
+def _set_labels(opened: _Open, estimator: Any, z: np.ndarray, c: np.ndarray) -> None:
+    """Labels, confidence and outliers of the samples of the run; copies have those of their original."""
+    labels, proba = estimator._edited(z, c)
+    confidence, rows = proba[range(len(labels)), labels], opened.duplicates.original
+    estimator.labels_ = np.where(opened.found.clusters < 0, -1, labels[rows])
+    estimator.confidence_, estimator.duplicates_ = confidence[rows], opened.duplicates
+    found = estimator._judge(z, c)
+    estimator.outliers_ = {i: outlier for i, row in enumerate(rows) if (outlier := found[row]) is not None}
+
+
+def regroup(run: str | Path, n_clusters: int, X: Any = None, **given: Any) -> Edits:
+    """Another number of clusters for a finished run, on the features that are there: they are not trained again.
+
+    C3 guided by neighbours and k-means can be regrouped. A cluster keeps its name where at least half of the samples of
+    the old and the new one are in both. X, `source`, `cache`, `encoder`: as for `split`.
+
+    >>> from c3clust import regroup  # doctest: +SKIP
+    >>> regroup("runs/photos", 12)  # doctest: +SKIP
+    """
+    checks.whole("n_clusters", n_clusters, why="it is the number of clusters. Give at least 1.")
+    started = time.perf_counter()
+    with locked(Path(run)):
+        opened = _Open(Path(run), X, given)
+        old, distinct = opened.estimator, opened.duplicates.distinct
+        if len(distinct) < n_clusters:
+            raise InputError(
+                f"{n_clusters} clusters cannot be made of {len(distinct)} different samples: ask for fewer."
+            )
+        new = clone(old).set_params(n_clusters=n_clusters)
+        new.preprocessor_, new.encoder_note_, new.duplicates_ = (
+            old.preprocessor_,
+            opened.record.encoder,
+            opened.duplicates,
+        )
+        x = old.preprocessor_.transform(opened.samples, old.device_)
+        policy = augment.policy(old.policy_) if "policy" in old.policy_ else augment.policy("none")
+        context = TrainingContext(subset(x, distinct), old.preprocessor_.shape, policy, opened.record.seed, old.device_)
+        new._train(context, old.network_)
+        kept = Edits(n_clusters)
+        if names := _surviving(opened.edits.names, opened.labels, new.labels_, n_clusters):
+            kept = kept.label(names)
+        with new_change(opened.run) as folder:
+            new.save(folder)
+            Change("regroup", n_clusters, len(kept.operations)).write(folder)
+            described = {"op": "regroup", "before": len(opened.edits.live), "seconds": time.perf_counter() - started}
+            params = opened.record.params | {"n_clusters": n_clusters}
+            opened.write(folder, new, n_clusters, kept, described, params=params, quality=new.quality_)
+        render(opened.run)
+    return kept
+
+
+def _surviving(names: dict[int, str], old: np.ndarray, new: np.ndarray, n_clusters: int) -> dict[int, str]:
+    """The names of old clusters for the new ones that are much the same.
+
+    >>> _surviving({0: "cats", 1: "dogs"}, np.array([0, 0, 0, 1, 1]), np.array([2, 2, 2, 0, 1]), 3)
+    {2: 'cats', 0: 'dogs'}
+    """
+    kept: dict[int, str] = {}
+    for cluster, name in names.items():
+        both = np.bincount(new[(old == cluster) & (new >= 0)], minlength=n_clusters)
+        either = (old == cluster).sum() + np.bincount(new[new >= 0], minlength=n_clusters) - both
+        best = int((both / np.maximum(either, 1)).argmax())
+        if both[best] >= SURVIVES * either[best] > 0 and best not in kept:
+            kept[best] = name
+    return kept

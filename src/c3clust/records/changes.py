@@ -1,0 +1,100 @@
+"""RUN/changes/1, 2, ...: what a run was after each split or regrouping. The last one is what it is now.
+
+A change is a folder that is renamed into place when it is complete: change.json, assignments.csv, record.json, view.npz
+and edits.json, with the heads of a split (split.*) or the model of a regrouping (model.*). Nothing in RUN changes but
+its page, so `undo` removes the folder. edits.json of a change begins with the operations that still hold (`carried`).
+"""
+
+import json
+import os
+import secrets
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from c3clust.errors import RunError
+from c3clust.files import make_folder, read_json, sync, write_atomically
+from c3clust.schema import Clusters, Count, build
+
+__all__ = ["Change", "current", "drop_last", "new_change", "states"]
+
+FOLDER = "changes"
+FILE = "change.json"
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Change:
+    """n_clusters: the numbers of clusters there are, in use or not. Of a split: the cluster, and the numbers of its
+    parts, in the order of the heads. carried: operations of edits.json that are not to be undone alone.
+    """
+
+    op: Literal["split", "regroup"]
+    n_clusters: Clusters
+    carried: Count = 0
+    cluster: Count | None = None
+    numbers: list[Count] = field(default_factory=list)
+    format: int = FORMAT
+
+    def write(self, folder: Path) -> None:
+        write_atomically(folder / FILE, (json.dumps(asdict(self), indent=1) + "\n").encode())
+
+    @classmethod
+    def read(cls, folder: Path) -> "Change":
+        """Read and check the change of a folder."""
+        path = folder / FILE
+        try:
+            found = build(cls, read_json(path), str(path))
+        except (OSError, ValueError, RecursionError) as error:
+            raise RunError(f"{path} cannot be read: {str(error).rstrip('.')}.") from None
+        parts = found.op == "split" and (found.cluster is None or len(found.numbers) < 2)
+        if found.format != FORMAT or parts or any(i >= found.n_clusters for i in found.numbers):
+            raise RunError(f"{path} is not a change of format {FORMAT}.")
+        return found
+
+
+def states(run: str | Path) -> list[Path]:
+    """The run folder, and the folder of each change, in order."""
+    found = [Path(run)]
+    while _is_folder(path := Path(run) / FOLDER / str(len(found))):
+        found.append(path)
+    return found
+
+
+def current(run: str | Path) -> Path:
+    """The folder with the assignments, record, view and edits that hold now."""
+    return states(run)[-1]
+
+
+@contextmanager
+def new_change(run: Path) -> Iterator[Path]:
+    """A new folder for the files of the next change; it takes its place when the block ends without an error."""
+    make_folder(run / FOLDER)
+    partial = run / FOLDER / f".{secrets.token_hex(6)}.partial"
+    partial.mkdir()
+    try:
+        yield partial
+        os.rename(partial, run / FOLDER / str(len(states(run))))
+        sync(run / FOLDER)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+
+
+def drop_last(run: Path) -> None:
+    """Remove the last change."""
+    last, gone = current(run), run / FOLDER / f".{secrets.token_hex(6)}.partial"
+    os.rename(last, gone)
+    shutil.rmtree(gone, ignore_errors=True)
+
+
+def _is_folder(path: Path) -> bool:
+    """Whether it is a folder, not a link to one."""
+    try:
+        return stat.S_ISDIR(os.lstat(path).st_mode) and stat.S_ISDIR(os.lstat(path.parent).st_mode)
+    except OSError:
+        return False
