@@ -81,7 +81,12 @@ class _Open:
         found = Assignments(self.found.names, estimator.labels_, estimator.confidence_)
         found.write(folder / "assignments.csv")
         record = replace(
-            self.record, n_clusters=n_clusters, change=change, scores=self._scores(estimator.labels_), **more
+            self.record,
+            n_clusters=n_clusters,
+            change=change,
+            choice=None,
+            scores=self._scores(estimator.labels_),
+            **more,
         )
         edits.write(folder)
         view = build_view(estimator, self.dataset, record, self.features)
@@ -187,6 +192,7 @@ def regroup(run: str | Path, n_clusters: int, X: Any = None, **given: Any) -> Ed
                 f"{n_clusters} clusters cannot be made of {len(distinct)} different samples: ask for fewer."
             )
         new = clone(old).set_params(n_clusters=n_clusters)
+        new.choice_, new.tree_ = None, None
         new.preprocessor_, new.encoder_note_, new.duplicates_ = (
             old.preprocessor_,
             opened.record.encoder,

@@ -24,7 +24,8 @@ Fields that other parts of the package read:
              "splits": [cluster, size, size, silhouette] (choose_k/tree.py)}; else null
     scores   {"acc", "nmi", "ari"} of the final labels, if true labels are known; else null
     suggested_names   of the clusters of the model, by number: {"name", "source"}; guesses, which nothing uses by itself
-    change   of a run that was split or regrouped: {"op": "split", "cluster", "into"} or {"op": "regroup", "before"}
+    change   of a run that was split or regrouped: {"op": "split", "cluster", "into"} or {"op": "regroup", "before"};
+             it has no `choice`
     notes    messages for the user, one sentence each
 """
 
