@@ -200,7 +200,14 @@ def regroup(run: str | Path, n_clusters: int, X: Any = None, **given: Any) -> Ed
         )
         x = old.preprocessor_.transform(opened.samples, old.device_)
         policy = augment.policy(old.policy_) if "policy" in old.policy_ else augment.policy("none")
-        context = TrainingContext(subset(x, distinct), old.preprocessor_.shape, policy, opened.record.seed, old.device_)
+        context = TrainingContext(
+            subset(x, distinct),
+            old.preprocessor_.shape,
+            policy,
+            opened.record.seed,
+            old.device_,
+            memory=opened.dataset.memory,
+        )
         new._train(context, old.network_)
         kept = Edits(n_clusters)
         if names := _surviving(opened.edits.names, opened.labels, new.labels_, n_clusters):
