@@ -41,6 +41,11 @@ def test_the_smallest_value_of_a_feature_becomes_0():
     assert np.isfinite(fitted.predict_proba(np.array([[-9.0, -9.0]]))).all()
 
 
+def test_a_constant_feature_is_finite():
+    x = np.column_stack([np.ones(20), np.random.default_rng(0).random(20)])
+    assert np.isfinite(NMF(2, random_state=0).fit(x).predict_proba(x)).all()
+
+
 def test_all_zero_samples_are_finite():
     assert np.isfinite(NMF(1, random_state=0).fit(np.zeros((5, 4))).predict_proba(np.zeros((2, 4)))).all()
 

@@ -50,7 +50,10 @@ Workers = Annotated[
 Memory = Annotated[
     int | None,
     typer.Option(
-        "--memory", help="MB for decoded images; more are streamed.", show_default="half of what is free", min=0
+        "--memory",
+        help="MB for images in memory; more are streamed, k-means in mini-batches.",
+        show_default="half of what is free",
+        min=0,
     ),
 ]
 

@@ -28,7 +28,7 @@ class AC(Clusterer):
     """Cluster raw pixels or features by merging the two nearest groups until `n_clusters` are left.
 
     The method labels the samples it is fitted on and no others: a new sample gets the label of the nearest of them.
-    They are therefore part of a saved model. Nothing is random.
+    They are therefore part of a saved model, and in memory all at once. Nothing is random.
 
     Parameters
     ----------

@@ -23,6 +23,9 @@ __all__ = ["KMeans"]
 class KMeans(Clusterer):
     """Cluster raw pixels or features with k-means: the first baseline.
 
+    All samples are in memory at once, as float32, unless that is above the limit (half of the free memory, or
+    `data.load(..., memory=)`): then it is computed in mini-batches (Sculley, WWW 2010), which the record notes.
+
     Parameters
     ----------
     scale : {"auto", "standard", "l2", "none"}, default="auto"

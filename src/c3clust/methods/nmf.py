@@ -56,7 +56,8 @@ class Parts(nn.Module):
 class NMF(Clusterer):
     """Cluster with k-means on the weights of a non-negative matrix factorisation.
 
-    Pixels are non-negative as they are; other features are shifted so that the smallest value of each is 0.
+    Pixels are non-negative as they are; other features are shifted so that the smallest value of each is 0. All samples
+    are in memory at once.
 
     Parameters
     ----------
@@ -110,7 +111,7 @@ class NMF(Clusterer):
         network = self._build_network(context.shape)
         shift = -pixels.min(axis=0).clip(max=0)
         options = {"n_components": len(network.body.parts), "max_iter": self.max_iter, "random_state": context.seed}
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), np.errstate(invalid="ignore"):  # its start divides 0 by 0 for a zero feature
             warnings.simplefilter("ignore", ConvergenceWarning)  # max_iter is the budget
             pixels += shift
             _, parts, self.n_iter_ = non_negative_factorization(pixels, **options)

@@ -56,7 +56,7 @@ class SC(Clusterer):
     """Cluster raw pixels or features with self-tuning spectral clustering.
 
     The method labels the samples it is fitted on and no others: a new sample gets the label of the nearest of them.
-    They are therefore part of a saved model. Time and memory suit up to about 20,000 samples.
+    They are therefore part of a saved model, and in memory all at once. Time and memory suit up to 20,000 samples.
 
     Parameters
     ----------
