@@ -86,7 +86,7 @@ def _cost(real: Job, result: Result, stage: dict[str, Any], gpu: str) -> Cost:
     few = result.record.data["n"]
     batch = min(batch, few)
     steps = max(few // batch, 1) * stage["epochs"]
-    seconds = sum(stage["curves"]["seconds"]) / steps
+    seconds = sum(stage["curves"]["seconds"]) / steps * _undisturbed(result)
     whole = n // real_batch * epochs
     flops = _flops(result) if real.method in STAGES else None
     per_second = GPUS[gpu] * SHARE
@@ -96,6 +96,15 @@ def _cost(real: Job, result: Result, stage: dict[str, Any], gpu: str) -> Cost:
         seconds * real_batch / batch * whole,
         None if flops is None else PASSES * flops * whole * real_batch / per_second,
     )  # fmt: skip
+
+
+def _undisturbed(result: Result) -> float:
+    """The share of the time on the wall that was this run's own: on a CPU, other programs may have taken the rest."""
+    import torch
+
+    if torch.cuda.is_available() or not (result.seconds and result.processor_seconds):
+        return 1.0
+    return min(1.0, result.processor_seconds / result.seconds)
 
 
 def _flops(result: Result) -> float:
@@ -123,7 +132,8 @@ def markdown(found: Sequence[Cost], rehearsal: Rehearsal) -> str:
     peak = f"{GPUS[rehearsal.gpu] / 1e12:g} TFLOPS in float32"
     text += f"\nAll together: {duration(total)} here, {duration(gpu)} on one {rehearsal.gpu.upper()}.\n"
     text += f"GPU: by operations, {SHARE:.0%} of {peak}; reading and decoding are not in it. "
-    return text + "Memory and time at the recipe's batch are in proportion to the batch.\n"
+    text += "Memory and time at the recipe's batch are in proportion to the batch. "
+    return text + "Time is without what other programs took.\n"
 
 
 def duration(seconds: float | None) -> str:

@@ -106,17 +106,17 @@ def rows(results: Iterable[Result]) -> list[Row]:
     for result in sorted(results, key=lambda r: known.index(r.job.name) if r.job.name in known else len(known)):
         place = f"{result.job.data}, features of {result.encoder}" if result.encoder else result.job.data
         grouped[place, result.job.name].append(result)
-    cited, ours, used = _cited(), [], set()
+    known_scores, ours, used = cited(), [], set()
     for (data, name), members in grouped.items():
         method = members[0].job.method
-        same = next((c for c in cited if (c.data, c.method) == (data, method) and name == method), None)
+        same = next((c for c in known_scores if (c.data, c.method) == (data, method) and name == method), None)
         used.add(id(same))
         ours.append(Row(data, name, method, members, same.cited if same else None, same.note if same else ""))
     datasets = {row.data for row in ours}
-    return ours + [row for row in cited if row.data in datasets and id(row) not in used]
+    return ours + [row for row in known_scores if row.data in datasets and id(row) not in used]
 
 
-def _cited() -> list[Row]:
+def cited() -> list[Row]:
     """The paper's scores. A line without a method belongs to the method with its name, if there is one."""
     lines = csv.DictReader((files("c3clust.bench") / "cited.csv").read_text(encoding="utf-8").splitlines())
     known = methods.names()
@@ -129,8 +129,8 @@ def _cited() -> list[Row]:
 
 def in_order() -> list[str]:
     """All methods: those of the paper's table in its order, the others before CC and C3."""
-    cited = list(dict.fromkeys(row.method for row in _cited() if row.method))
-    return sorted(methods.names(), key=lambda name: cited.index(name) if name in cited else cited.index("cc") - 0.5)
+    order = list(dict.fromkeys(row.method for row in cited() if row.method))
+    return sorted(methods.names(), key=lambda name: order.index(name) if name in order else order.index("cc") - 0.5)
 
 
 def title(row: Row) -> str:

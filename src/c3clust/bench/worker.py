@@ -12,7 +12,7 @@ import time
 import traceback
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +62,8 @@ def _fit(out: Path, folder: Path, job: Job) -> tuple[str, str, dict[str, Any]]:
     y = samples.y if job.method in WATCHED else None
     checkpoints = Checkpoints if y is None else partial(Watch, y)
     finished = (run / "record.json").exists()
-    before = peak_memory(reset=True)
+    before = _base_memory()
+    peak_memory(reset=True)
     seconds = 0.0 if finished else _train(samples, options, run, job, out, checkpoints)
     record, labels = RunRecord.read(run / "record.json"), Assignments.read(run).clusters
     # the record of a resumed run counts from there on, its stages count everything
@@ -89,6 +90,12 @@ def _train(samples: Dataset, options: dict[str, Any], run: Path, job: Job, out: 
     folder = Run(run, source=job.data, options=options, page=False, checkpoints=checkpoints, features=features)
     methods.load(job.method)(**params, random_state=job.seed).fit(samples, run_dir=folder)
     return time.process_time() - began if is_new else 0.0
+
+
+@cache
+def _base_memory() -> float:
+    """The memory of this process before its first job."""
+    return peak_memory()
 
 
 def peak_memory(reset: bool = False) -> float:

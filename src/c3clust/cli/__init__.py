@@ -36,7 +36,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "list": listing.list_,
     "demo": fit.demo,
 }
-SEVERAL = ("--methods", "--seeds", "--compare")  # options that take several words
+SEVERAL = ("--methods", "--seeds", "--compare", "--data")  # options that take several words
 
 app = typer.Typer(
     help="Cluster images without labels.", no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich"

@@ -103,7 +103,10 @@ def bench(
 
 def paper(
     what: Annotated[str, typer.Argument(help="An experiment (see: c3clust list experiments), or all.")],
-    dataset: Annotated[str, typer.Option("--data", help="See: c3clust list data.")] = "digits",
+    dataset: Annotated[
+        str, typer.Option("--data", help="See: c3clust list data. Several for table, fig-convergence and fig-zeta.")
+    ] = "digits",
+    methods: Annotated[str, typer.Option("--methods", help="Of the table.", show_default="all")] = "",
     seeds: Seeds = "0 1 2",
     folder: Annotated[Path, typer.Option("-o", "--out", help="A folder that keeps all runs and the results.")] = Path(
         "runs/paper"
@@ -126,6 +129,8 @@ def paper(
       c3clust paper all --seeds 0-4 -o runs/paper
 
       c3clust paper fig-zeta -o runs/paper --redraw
+
+      c3clust paper table --data cifar10 cifar100 --methods cc c3 --seeds 0 -o runs/table
     """
     from c3clust.bench.plan import parse_seeds
     from c3clust.bench.rehearsal import FOLDER, Rehearsal
@@ -133,20 +138,25 @@ def paper(
 
     rehearsal = None if steps is None else Rehearsal(steps, batch, gpu)
     folder = folder if rehearsal is None else folder / FOLDER
-    setting = Setting(dataset, parse_seeds(seeds), folder, rehearsal)
+    first, *others = [Setting(d, parse_seeds(seeds), folder, rehearsal, _words(methods)) for d in _words(dataset)]
     workers, errors = jobs or os.cpu_count() or 1, []
-    experiments = all_for(setting) if what == "all" else [what]
+    experiments = all_for(first) if what == "all" else [what]
     for name in experiments:
         try:
             with opt.interruptible(AGAIN):
-                files = redraw(name, folder) if again else make(name, setting, folder, workers, _printer(quiet))
+                files = redraw(name, folder) if again else make(name, first, folder, workers, _printer(quiet), others)
         except (RunError, InputError) as error:  # the other experiments can still be made
             errors.append(error)
             continue
         if not quiet and files:
             opt.out(f"{name}: {', '.join(map(str, files))}", soft_wrap=True)
     if rehearsal is not None:
-        _tell_costs([pair for name in experiments for pair in pairs(name, setting)], rehearsal, folder, quiet)
+        _tell_costs(
+            [pair for name in experiments for each in (first, *others) for pair in pairs(name, each)],
+            rehearsal,
+            folder,
+            quiet,
+        )
     for other in errors[1:]:
         opt.fail(str(other))
     if errors:

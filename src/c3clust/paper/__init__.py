@@ -11,7 +11,7 @@ called after an interruption too, with results of which some are missing. Runs a
 whichever experiment needs it first (bench/).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -66,10 +66,14 @@ def make(
     out: Path,
     workers: int = 1,
     on_result: Callable[[bench.Result], None] = lambda result: None,
+    others: Sequence[Setting] = (),
 ) -> list[Path]:
-    """Run the jobs of an experiment that OUT lacks, and write its files."""
+    """Run the jobs of an experiment that OUT lacks, and write its files. others: of more datasets, beside the first."""
     experiment, setting = _load(name), replace(setting, out=out)
-    jobs = _jobs(name, setting)
+    if others and not getattr(experiment, "SEVERAL", False):
+        raise InputError(f"{name} shows one dataset: give one --data. Several are for {', '.join(_several())}.")
+    settings = [setting, *(replace(other, out=out) for other in others)]
+    jobs = [job for each in settings for job in _jobs(name, each)]
     try:
         results = bench.run(jobs, out, workers, on_result)
     except KeyboardInterrupt:
@@ -80,7 +84,10 @@ def make(
     if hasattr(experiment, "write"):
         return experiment.write(setting, results, out)
     wrong = [r for r in results if r.status in ("failed", "diverged") and not r.scores]
-    rows = experiment.rows(setting, [r for r in results if r not in wrong])
+    rows = []
+    for each in settings:
+        own = [r for r in results if r not in wrong and r.job.data == each.resolved("c3").source]
+        rows += [{"data": each.data, **row} if others else row for row in experiment.rows(each, own)]
     if not rows:
         raise InputError(f"{name} cannot be drawn: {wrong[0].reason if wrong else 'there are no results.'}")
     write_rows(out / f"{name}.csv", rows)
@@ -101,6 +108,10 @@ def redraw(name: str, out: Path) -> list[Path]:
 
 def _jobs(name: str, setting: Setting) -> list[bench.Job]:
     return [setting.shortened(job) for job in _load(name).jobs(setting)]
+
+
+def _several() -> list[str]:
+    return [name for name in names() if getattr(_load(name), "SEVERAL", False)]
 
 
 def _load(name: str) -> Any:

@@ -1,14 +1,16 @@
 """The threshold ζ: ACC, NMI, loss and positives per view during stage 2."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from c3clust.bench import Job
 from c3clust.paper.findings import LIMIT, Finding, at_most, change, difference, enough, side, within
 from c3clust.paper.setting import Setting
-from c3clust.paper.style import PAGE, curves, footer, panels, seeds_note
-from c3clust.paper.values import Figure, Results, Rows, distinct, epochs_from_start, select
+from c3clust.paper.style import PAGE, Line, curves, footer, panels, seeds_note
+from c3clust.paper.values import Figure, Results, Rows, by_data, distinct, epochs_from_start, select
 
-ORDER = 5
+ORDER, SEVERAL = 5, True
 ZETAS = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 ZETAS_OF_MANY = (0.6, 0.85, 0.9, 0.95)  # for 100 clusters and more, as the paper does for Tiny-ImageNet
 SHADES = ("#46166b", "#3b528b", "#21918c", "#5ec962", "#c8b500", "#e07b39")  # dark to light: small to large ζ
@@ -31,6 +33,14 @@ def rows(setting: Setting, results: Results) -> Rows:
 
 
 def findings(rows: Rows) -> list[Finding]:
+    return [
+        replace(finding, claim=f"{data}: {finding.claim}") if data else finding
+        for data, here in by_data(rows).items()
+        for finding in _findings(here)
+    ]
+
+
+def _findings(rows: Rows) -> list[Finding]:
     zetas = distinct(rows, "zeta")
     last = select(rows, epoch=max(row["epoch"] for row in rows))
     low, high = (change(select(rows, zeta=zeta)) for zeta in (zetas[0], zetas[-1]))
@@ -49,10 +59,23 @@ def findings(rows: Rows) -> list[Finding]:
 
 
 def draw(rows: Rows) -> Figure:
-    figure, axes = panels(2, PAGE, 1.9, lines=2)
-    zetas = zip(distinct(rows, "zeta"), SHADES, strict=False)
-    lines = [(f"ζ = {zeta:g}", shade, select(rows, zeta=zeta)) for zeta, shade in zetas]
-    curves(axes, lines, LABELS, "epoch of stage 2 (0: after CC)", 0, opacity=0.06)
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=6, columnspacing=1.2)
+    """Four panels; with several datasets, one line of four for each."""
+    parts, what = by_data(rows), "epoch of stage 2 (0: after CC)"
+    if len(parts) == 1:
+        figure, axes = panels(2, PAGE, 1.9, lines=2)
+        curves(axes, _lines(rows), LABELS, what, 0, opacity=0.06)
+        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=6, columnspacing=1.2)
+    else:
+        figure, axes = panels(len(LABELS), 1.4 * PAGE, 2.0, lines=len(parts))
+        for i, (data, here) in enumerate(parts.items()):
+            own = axes[i * len(LABELS) : (i + 1) * len(LABELS)]
+            curves(own, _lines(here), LABELS, "epoch of stage 2", 0, opacity=0.06)
+            own[0].set_title(data)
+            own[0].legend(loc="best", fontsize=6, ncols=2)
     footer(figure, seeds_note(rows))
     return figure
+
+
+def _lines(rows: Rows) -> list[Line]:
+    zetas = zip(distinct(rows, "zeta"), SHADES, strict=False)
+    return [(f"ζ = {zeta:g}", shade, select(rows, zeta=zeta)) for zeta, shade in zetas]

@@ -28,12 +28,14 @@ class Setting:
     """A dataset and the seeds, with the jobs that the experiments share.
 
     out: the folder of runs and results. rehearsal: how the jobs are shortened, if they are only tried out.
+    methods: those of the table; all if empty.
     """
 
     data: str = "digits"
     seeds: Sequence[int] = (0, 1, 2)
     out: Path = Path("runs/paper")
     rehearsal: Rehearsal | None = None
+    methods: Sequence[str] = ()
 
     @property
     def n_clusters(self) -> int:

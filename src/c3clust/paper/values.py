@@ -47,6 +47,13 @@ def distinct(rows: Rows, name: str) -> list[Any]:
     return list(dict.fromkeys(row[name] for row in rows))
 
 
+def by_data(rows: Rows) -> dict[str, Rows]:
+    """The rows of each dataset; of one, without a name, if the file has no column `data`."""
+    if "data" not in rows[0]:
+        return {"": rows}
+    return {data: select(rows, data=data) for data in distinct(rows, "data")}
+
+
 def scores_of(entry: Mapping[str, Any]) -> dict[str, float]:
     """ACC, NMI and ARI of an entry that may contain more."""
     return {metric: entry[metric] for metric in METRICS}
