@@ -89,6 +89,8 @@ def test_a_saved_model_keeps_its_splits(run, blobs, tmp_path):
     model = c3clust.load(run)
     again = c3clust.load(model.save(tmp_path / "saved"))
     np.testing.assert_array_equal(again.predict(x), model.predict(x))
+    with pytest.raises(RunError, match="choose another folder"):
+        model.save(tmp_path / "saved")
 
 
 def test_the_page_and_the_list_of_clusters_follow(run, blobs):

@@ -23,11 +23,12 @@ from c3clust.cluster_count import ClusterCount
 from c3clust.data.io.subset import subset
 from c3clust.data.samples import Dataset, Table
 from c3clust.encoders import Encoder
-from c3clust.errors import InputError
+from c3clust.errors import InputError, RunError
 from c3clust.networks.readouts import Centres
 from c3clust.outliers import OutlierRule
 from c3clust.prediction import Prediction
 from c3clust.preprocess import InputOptions, Preprocessor
+from c3clust.records.changes import current
 from c3clust.records.duplicates import Duplicates
 from c3clust.runs import Run, RunConfig
 from c3clust.runs.config import plain
@@ -158,6 +159,8 @@ class Estimator(
         """Write model.safetensors and model.json into `folder` (made if it does not exist): all `predict` needs."""
         check_is_fitted(self)
         folder = Path(folder)
+        if current(folder) != folder:
+            raise RunError(f"{folder} holds a model that was split or regrouped: choose another folder.")
         folder.mkdir(parents=True, exist_ok=True)
         encoder, tensors = self.preprocessor_.state()
         content = {
