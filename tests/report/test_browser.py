@@ -528,7 +528,7 @@ def test_suggested_names_are_marked_as_such(visit, digits, new_record, tmp_path)
     new_record(4, 60).write(tmp_path / "record.json")
     edits.label(tmp_path, {3: "barn owls"})
     page = visit(render(tmp_path).as_uri())
-    assert page.locator("#cluster-0 .suggested").inner_text() == "Suggested name: “red”"
+    assert page.locator("#cluster-0 .suggested").inner_text() == "Suggested name: red"
     assert page.locator("#cluster-0 h3").inner_text() == "Cluster 0", "a suggestion is not in use"
     assert page.locator("#cluster-3 .suggested").count() == 0, "a name that was given stays"
     assert "--suggested" in page.locator("#clusters .lede").inner_text()
