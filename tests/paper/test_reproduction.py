@@ -42,6 +42,7 @@ def test_tables_and_findings_are_put_between_their_markers(script, tmp_path):
         (tmp_path / name / "table.md").write_text(f"| table | {name} |\n")
         for kind in ("table", "runs", "differences"):
             (tmp_path / name / f"{kind}.csv").write_text(f"{kind} of {name}\n")
+    (tmp_path / "b" / "five.md").write_text("the paper's table\n")
     for name in paper.names()[1:]:
         (tmp_path / "b" / f"{name}.md").write_text(f"found in {name}\n")
         Image.new("RGB", (8, 8), "white").save(tmp_path / "b" / f"{name}.png")
