@@ -21,7 +21,8 @@ def test_a_recipe_reaches_each_method_as_far_as_it_concerns_it():
     c3, cc, simclr, kmeans = (
         plan(["cifar10"], [name], [0], recipe="c3-cifar10")[0] for name in ("c3", "cc", "simclr", "kmeans")
     )
-    assert (c3.params["cc_epochs"], c3.params["epochs"], c3.params["zeta"]) == (1000, 20, 0.6)
+    assert (c3.start.params["epochs"], c3.params["epochs"], c3.params["zeta"]) == (1000, 20, 0.6)
+    assert c3.start.key == cc.key
     assert (cc.params["epochs"], cc.params["warmup"], cc.params["lr"]) == (1000, 0, 3e-4)
     assert "epochs" not in simclr.params
     assert simclr.params["backbone"] == "resnet34"

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from c3clust import bench, paper
+from c3clust import CC, bench, paper
 from c3clust.errors import InputError, MissingExtraError
 from c3clust.paper import beyond, fig_convergence, fig_help, findings, table
 from c3clust.paper import setting as settings
@@ -99,6 +99,7 @@ def test_longer_cc_goes_through_the_same_epochs(done):
     ended, out = done
     start, longer = (r for r in ended if r.job.method == "cc")
     assert len(longer.epochs("cc")) == 4
+    assert longer.notes == ["The run continues one with fewer epochs, in stage 1 after epoch 2."]
     assert [seen["pairs"] for seen in longer.epochs("cc")[:2]] == [seen["pairs"] for seen in start.epochs("cc")]
     rows = [row for row in read_rows(out / "fig-budget.csv") if row["name"] == "CC, trained on"]
     assert [row["epoch"] for row in rows] == [2, 3, 4]
@@ -151,6 +152,38 @@ def test_c3_as_published_differs_from_the_definition_in_its_budget_only():
         job = paper.Setting(name).c3(0)
         params = job.params | {f"cc_{key}": value for key, value in job.start.params.items()}
         assert {key for key, value in AS_PUBLISHED.items() if params[key] != value} == budget
+
+
+def test_at_the_papers_size_cc_is_trained_once_for_all_experiments():
+    setting = paper.Setting("cifar10", (0, 1))
+    jobs = [job for name in paper.names() if name != "folders" for job in paper._load(name).jobs(setting)]
+    jobs += [job.start for job in jobs if job.start]
+    trained = {job.key: job for job in jobs if job.method == "cc" and job.after is None}
+    assert sorted(job.params["epochs"] for job in trained.values()) == [1000, 1000]
+    longer = [job for job in jobs if job.after]
+    assert 1020 in {job.params["epochs"] for job in longer}
+    assert {job.after.key for job in longer} == set(trained)
+    in_table = {job.key for job in table.jobs(setting) if job.method == "c3"}
+    assert in_table == {setting.c3(seed).key for seed in (0, 1)}
+
+
+def test_all_start_from_a_network_that_is_given(three_kinds, tmp_path, monkeypatch):
+    monkeypatch.setitem(settings.STAGE_2, "epochs", 2)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    start = CC(3, epochs=2, random_state=5).fit(three_kinds)
+    start.save(tmp_path / "cc-0")
+    setting, ended = paper.Setting(three_kinds, (0,), network=str(tmp_path / "cc-{seed}")), []
+    paper.make("fig-budget", setting, tmp_path / "out", 1, ended.append)
+    assert [r.reason for r in ended if r.status == "failed"] == []
+    base = next(r for r in ended if r.job.params["epochs"] == 0)
+    np.testing.assert_array_equal(base.labels, start.labels_)
+    rows = read_rows(tmp_path / "out" / "fig-budget.csv")
+    for name in ("CC, trained on", "CC, then C3"):
+        curve = [row for row in rows if row["name"] == name]
+        assert [row["epoch"] for row in curve] == [0, 1, 2]
+        assert curve[0]["acc"] == pytest.approx(base.scores["acc"], abs=1e-5)
+    with pytest.raises(InputError, match=r"--start .*cc-1 does not exist"):
+        paper.Setting(three_kinds, (1,), network=str(tmp_path / "cc-{seed}")).start(1)
 
 
 def test_without_matplotlib_one_sentence_says_what_to_install(monkeypatch):

@@ -2,6 +2,7 @@
 
     OUT/runs/DATA/METHOD-sSEED-KEY/
         job.json        the job
+        last/           the last checkpoint of a CC that can be trained on (worker.py)
         result.json     status, reason, scores, seconds; written when the job is done
         epochs.jsonl    scores and counts of pairs after each epoch, where true labels are known (watch.py)
         log.txt         output of the worker process
@@ -16,7 +17,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,8 @@ class Job:
 
     data: the name or path of a dataset; `options` go to `data.load`. name: the name in tables, by default the method's;
     it is not part of the key, so two studies that name the same job differently share its run. start: the job whose
-    network C3 starts from.
+    network C3 starts from. after: the same job with fewer epochs, from whose last checkpoint this one is trained on;
+    the result is the same without it, bit for bit, so it is not part of the key.
     """
 
     data: str
@@ -51,6 +53,7 @@ class Job:
     name: str = field(default="", compare=False)
     start: "Job | None" = None
     options: dict[str, Any] = field(default_factory=dict)
+    after: "Job | None" = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if not self.name:
@@ -70,12 +73,14 @@ class Job:
 
     def plain(self) -> dict[str, Any]:
         named = ("data", "method", "params", "seed", "name", "options")
-        return {name: getattr(self, name) for name in named} | {"start": self.start and self.start.plain()}
+        others = {"start": self.start and self.start.plain(), "after": self.after and self.after.plain()}
+        return {name: getattr(self, name) for name in named} | others
 
     @classmethod
     def from_plain(cls, raw: dict[str, Any]) -> "Job":
         try:
-            return cls(**{**raw, "start": raw["start"] and cls.from_plain(raw["start"])})
+            others = {name: raw.get(name) and cls.from_plain(raw[name]) for name in ("start", "after")}
+            return cls(**{**raw, **others})
         except (TypeError, KeyError) as error:
             raise RunError(f"A job cannot be read: {error}.") from None
 
@@ -145,11 +150,18 @@ class Result:
 
 
 def _start_key(start: Any) -> str | None:
-    """The content of a saved model that is given as the parameter `start`; its path if it cannot be read."""
+    """The content of a model or checkpoint that is given as the parameter `start`; its path if it cannot be read."""
     if start is None:
         return None
-    path = Path(start) / "model.json"  # contains the hash of the weights
-    return hashlib.sha256(read_bytes(path)).hexdigest() if path.is_file() else str(start)
+    path = Path(start) if Path(start).is_file() else Path(start) / "model.json"  # contains the hash of the weights
+    return _digest(path, path.stat().st_mtime_ns) if path.is_file() else str(start)
+
+
+@lru_cache
+def _digest(path: Path, changed: int) -> str:
+    """The hash of a file, computed once as long as it does not change: a checkpoint is large, and jobs are many."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def folder_of(out: str | Path, job: Job) -> Path:

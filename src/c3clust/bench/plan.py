@@ -1,11 +1,16 @@
 """Sources × methods × seeds -> jobs."""
 
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
+from c3clust import methods
 from c3clust.bench.job import Job
 from c3clust.bench.statistics import in_order
 from c3clust.errors import InputError, suggest
-from c3clust.recipes.resolve import resolve
+from c3clust.recipes.resolve import Resolved, absolute, resolve
+
+STAGE = ("epochs", "batch_size", "lr", "schedule", "warmup")  # parameters of CC that C3 has as cc_NAME
 
 
 def plan(
@@ -17,10 +22,11 @@ def plan(
     recipe: str | None = None,
     labels: str | None = None,
     encoder: str | None = None,
+    start: str | None = None,
 ) -> list[Job]:
     """One job per source, method and seed, all on the features of `encoder` if it is given.
 
-    A setting is "method.parameter=value".
+    A setting is "method.parameter=value". `start` is the network that C3 starts from, and CC is that network as it is.
     """
     known = in_order()
     for name in [*names, *(setting.partition(".")[0] for setting in settings)]:
@@ -34,8 +40,36 @@ def plan(
             given = {"params": {"encoder": encoder}, "options": {"labels": labels}}
             run = resolve(name, recipe, own, source, k, count_classes=True, **given)
             k = run.params["n_clusters"]  # counted once per source
-            jobs += [Job(run.source, name, run.params, seed, options=run.options) for seed in seeds]
+            jobs += [job_of(run, seed, start) for seed in seeds]
     return jobs
+
+
+def job_of(run: Resolved, seed: int, start: str | None = None) -> Job:
+    """The job of a resolved run. C3 by views starts from the CC of its seed, which is then trained once for all."""
+    if run.method == "cc" and start is not None:
+        return Job(run.source, "cc", run.params | given_network(start, seed), seed, options=run.options)
+    by_views = run.method == "c3" and not methods.load("c3")(**run.params)._uses_neighbours
+    if run.method != "c3" or run.params.get("start") is not None or not (by_views or start):
+        return Job(run.source, run.method, run.params, seed, options=run.options)
+    stage_2 = {name: value for name, value in run.params.items() if not name.startswith("cc_")}
+    return Job(run.source, "c3", stage_2, seed, start=stage_1(run, seed, start), options=run.options)
+
+
+def stage_1(run: Resolved, seed: int, start: str | None = None) -> Job:
+    """The CC that a run of C3 by views starts from; with `start`, that network as it is."""
+    shared = set(methods.parameters("cc")) - {*STAGE, "start"}
+    params = {name: value for name, value in run.params.items() if name in shared}
+    params |= {name: run.params[f"cc_{name}"] for name in STAGE if f"cc_{name}" in run.params}
+    params |= {} if start is None else given_network(start, seed)
+    return Job(run.source, "cc", params, seed, options=run.options)
+
+
+def given_network(start: str, seed: int, epochs: int = 0) -> dict[str, Any]:
+    """Parameters of CC that continue from a network, where "{seed}" in its path is the seed."""
+    path = Path(start.replace("{seed}", str(seed)))
+    if not path.exists():
+        raise InputError(f"--start {path} does not exist: name a run folder or a checkpoint of CC's released code.")
+    return {"start": absolute(str(path)), "epochs": epochs}
 
 
 def parse_seeds(text: str) -> list[int]:

@@ -109,17 +109,23 @@ class _Worker:
 
 
 def _with_starts(jobs: Iterable[Job]) -> list[Job]:
-    """Each job once, after the job that it starts from."""
+    """Each job once, after the jobs that it starts from or continues."""
     found: dict[str, Job] = {}
     for job in jobs:
-        for needed in [*(_with_starts([job.start]) if job.start else []), job]:
+        for needed in [*_with_starts(_needed(job)), job]:
             found.setdefault(needed.key, needed)
     return list(found.values())
 
 
 def _ready(waiting: dict[str, Job], busy: set[str]) -> list[Job]:
-    """The jobs whose start is neither waiting nor running."""
-    return [job for job in waiting.values() if not job.start or job.start.key not in waiting.keys() | busy]
+    """The jobs that need none which is waiting or running."""
+    unfinished = waiting.keys() | busy
+    return [job for job in waiting.values() if not any(needed.key in unfinished for needed in _needed(job))]
+
+
+def _needed(job: Job) -> list[Job]:
+    """The job that it starts from, and the one that it continues."""
+    return [needed for needed in (job.start, job.after) if needed is not None]
 
 
 def _obstacle(out: Path, job: Job) -> str:

@@ -46,8 +46,8 @@ class Rehearsal:
         sizes = {name: min(size, self.batch or size) for name, size in sizes.items() if isinstance(size, int)}
         params |= {name: epochs for name in known if name.endswith("epochs")} | sizes
         n = max(self.steps * max(sizes.values(), default=1), params.get("n_clusters", 2))
-        start = None if job.start is None else self.shorten(job.start)
-        return replace(job, params=params, options=job.options | {LIMIT: n}, start=start)
+        start, after = (each and self.shorten(each) for each in (job.start, job.after))
+        return replace(job, params=params, options=job.options | {LIMIT: n}, start=start, after=after)
 
 
 @dataclass(frozen=True)
@@ -83,6 +83,7 @@ def _cost(real: Job, result: Result, stage: dict[str, Any], gpu: str) -> Cost:
     batch, real_batch = (_value(job, f"{prefix}batch_size") for job in (result.job, real))
     n, epochs = _samples(real), _value(real, f"{prefix}epochs")
     epochs = epochs if isinstance(epochs, int) else stage["epochs"]
+    epochs -= 0 if real.after is None else _value(real.after, "epochs")  # what it continues is a job of its own
     few = result.record.data["n"]
     batch = min(batch, few)
     steps = max(few // batch, 1) * stage["epochs"]

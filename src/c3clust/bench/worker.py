@@ -24,7 +24,7 @@ from c3clust.bench.job import Job, folder_of, write_result
 from c3clust.bench.watch import Watch
 from c3clust.data.samples import Dataset
 from c3clust.errors import RunError, TrainingError
-from c3clust.files import append_to, read_json
+from c3clust.files import append_to, make_folder, read_bytes, read_json, write_atomically
 from c3clust.methods.c3.guard import effective_clusters
 from c3clust.networks.readouts import nearest, spherical_kmeans
 from c3clust.recipes.resolve import load_options
@@ -37,6 +37,7 @@ from c3clust.training.checkpoint import Checkpoints
 
 WATCHED = ("cc", "c3")  # their z has unit rows, and their heads give labels at every epoch
 SUPERVISION = {"yes": "trained with labels", "no": "trained without labels"}
+LAST = "last"  # beside the run folder: its last checkpoint
 PATIENCE = 30.0  # seconds to wait for another process to release the folder
 
 
@@ -60,7 +61,7 @@ def _fit(out: Path, folder: Path, job: Job) -> tuple[str, str, dict[str, Any]]:
     options = load_options(job.method, job.params, job.options)
     samples, run = data.load(job.data, **options), folder / "run"
     y = samples.y if job.method in WATCHED else None
-    checkpoints = Checkpoints if y is None else partial(Watch, y)
+    checkpoints = partial(_checkpoints, out, folder, job, Checkpoints if y is None else partial(Watch, y))
     finished = (run / "record.json").exists()
     before = _base_memory()
     peak_memory(reset=True)
@@ -82,7 +83,7 @@ def _fit(out: Path, folder: Path, job: Job) -> tuple[str, str, dict[str, Any]]:
 
 def _train(samples: Dataset, options: dict[str, Any], run: Path, job: Job, out: Path, checkpoints: Any) -> float:
     """Train or resume, and return the processor time; 0 for a resumed run, of which only a part was measured."""
-    params, is_new = dict(job.params), not (run / "request.json").exists()
+    params, is_new = dict(job.params), not ((run / "request.json").exists() or _last(out, job.after))
     if job.start is not None:
         params["start"] = str((folder_of(out, job.start) / "run").absolute())
     began = time.process_time()
@@ -114,6 +115,30 @@ def peak_memory(reset: bool = False) -> float:
         return next(float(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
     except (OSError, StopIteration):
         return 0.0
+
+
+def _checkpoints(out: Path, folder: Path, job: Job, make: Any, run: Path, minutes: float) -> Checkpoints:
+    """The checkpoints of a run. A CC that trains on begins with the last one of the run with fewer epochs.
+
+    That needs a constant rate from the first epoch on; such a run keeps its last place for a longer one.
+    """
+    found: Checkpoints = make(run, minutes)
+    if job.method == "cc" and job.params.get("schedule") == "constant" and job.params.get("warmup") == 0:
+        found.last = folder / LAST
+    if (kept := _last(out, job.after)) and not found.folder.exists():
+        make_folder(found.folder)
+        epochs = kept[0].parents[1] / "epochs.jsonl"
+        for path in [*([epochs] if epochs.exists() else []), *kept]:  # the JSON file of the checkpoint is the last
+            target = folder if path == epochs else found.folder
+            write_atomically(target / path.name, read_bytes(path))
+        found.resumed = "The run continues one with fewer epochs,"
+    return found
+
+
+def _last(out: Path, job: Job | None) -> list[Path]:
+    """The two files of the last place that a finished job has kept; none if there are none."""
+    kept = [] if job is None else sorted((folder_of(out, job) / LAST).glob("*-*-*.*"), reverse=True)
+    return kept if [path.suffix for path in kept] == [".safetensors", ".json"] else []
 
 
 def _judge(record: RunRecord, labels: np.ndarray) -> tuple[str, str]:

@@ -17,6 +17,14 @@ if TYPE_CHECKING:
 __all__ = ["bench", "paper"]
 
 Seeds = Annotated[str, typer.Option("--seeds", help="One run for each: 0 1 2, or 0-4.")]
+Start = Annotated[
+    str | None,
+    typer.Option(
+        "--start",
+        help="Stage 1 of CC and C3: a run folder, or a checkpoint of CC's released code. {seed} stands for the seed.",
+        show_default="train CC",
+    ),
+]
 AGAIN = "Go on with the same command."
 Steps = Annotated[
     int | None,
@@ -49,6 +57,7 @@ def bench(
         list[str] | None, typer.Option("--set", help="A parameter, method.name=value; repeatable.")
     ] = None,
     recipe: opt.Recipe = None,
+    start: Start = None,
     labels: opt.Labels = None,
     encoder: Annotated[
         str | None, typer.Option("--encoder", help="All methods on its features. See: c3clust list encoders.")
@@ -66,7 +75,8 @@ def bench(
     """Compare methods on data sets over seeds: a table with means and spreads.
 
     Each run has its own folder and is done once; after an interruption, the same command continues. A later call with
-    other methods, data or seeds adds to the table. Without a source, the runs of earlier calls are continued.
+    other methods, data or seeds adds to the table. Without a source, the runs of earlier calls are continued. C3 by
+    views starts from the CC of its seed, which is trained once.
 
     Examples:
 
@@ -84,7 +94,7 @@ def bench(
     if len(pair) != 2:
         raise InputError(f"--compare takes two methods, not {len(pair)}: for example --compare c3 cc.")
     k = opt.number_of_clusters(clusters)
-    planned = plan(sources or [], _words(names), parse_seeds(seeds), k, settings or [], recipe, labels, encoder)
+    planned = plan(sources or [], _words(names), parse_seeds(seeds), k, settings or [], recipe, labels, encoder, start)
     if steps is not None:
         _rehearse(planned, Rehearsal(steps, batch, gpu), folder, jobs, quiet)
         return
@@ -107,6 +117,7 @@ def paper(
         str, typer.Option("--data", help="See: c3clust list data. Several for table, fig-convergence and fig-zeta.")
     ] = "digits",
     methods: Annotated[str, typer.Option("--methods", help="Of the table.", show_default="all")] = "",
+    start: Start = None,
     seeds: Seeds = "0 1 2",
     folder: Annotated[Path, typer.Option("-o", "--out", help="A folder that keeps all runs and the results.")] = Path(
         "runs/paper"
@@ -131,6 +142,8 @@ def paper(
       c3clust paper fig-zeta -o runs/paper --redraw
 
       c3clust paper table --data cifar10 cifar100 --methods cc c3 --seeds 0 -o runs/table
+
+      c3clust paper all --data cifar10 --seeds 0 --start checkpoint_1000.tar -o runs/cifar10
     """
     from c3clust.bench.plan import parse_seeds
     from c3clust.bench.rehearsal import FOLDER, Rehearsal
@@ -138,7 +151,10 @@ def paper(
 
     rehearsal = None if steps is None else Rehearsal(steps, batch, gpu)
     folder = folder if rehearsal is None else folder / FOLDER
-    first, *others = [Setting(d, parse_seeds(seeds), folder, rehearsal, _words(methods)) for d in _words(dataset)]
+    named = [(d, start and start.replace("{data}", d)) for d in _words(dataset)]
+    first, *others = [
+        Setting(d, parse_seeds(seeds), folder, rehearsal, _words(methods), network) for d, network in named
+    ]
     workers, errors = jobs or os.cpu_count() or 1, []
     experiments = all_for(first) if what == "all" else [what]
     for name in experiments:
@@ -170,7 +186,8 @@ def _rehearse(planned: "list[Job]", rehearsal: "Rehearsal", folder: Path, jobs: 
     folder = folder / FOLDER
     with opt.interruptible(AGAIN):
         results = run([rehearsal.shorten(job) for job in planned], folder, jobs, _printer(quiet))
-    _tell_costs(list(zip(planned, results, strict=True)), rehearsal, folder, quiet)
+    starts = [(job.start, r.start) for job, r in zip(planned, results, strict=True) if job.start and r.start]
+    _tell_costs([*starts, *zip(planned, results, strict=True)], rehearsal, folder, quiet)
     if any(result.status == "failed" for result in results):
         raise typer.Exit(1)
 

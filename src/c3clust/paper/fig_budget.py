@@ -4,7 +4,16 @@ from c3clust.bench import Job
 from c3clust.paper.findings import LIMIT, Finding, at_most, change, difference, side
 from c3clust.paper.setting import STAGE_2, Setting
 from c3clust.paper.style import score_curves
-from c3clust.paper.values import Figure, Results, Rows, distinct, epochs_from_start, scores_of, select
+from c3clust.paper.values import (
+    Figure,
+    Results,
+    Rows,
+    distinct,
+    epochs_from_start,
+    epochs_trained_on,
+    scores_of,
+    select,
+)
 
 ORDER = 3
 
@@ -20,7 +29,7 @@ def rows(setting: Setting, results: Results) -> Rows:
     before = int(setting.start(0).params["epochs"])
     found = []
     for r in results:
-        entries = r.epochs("cc")[before - 1 :] if r.job.start is None else epochs_from_start(r)
+        entries = epochs_trained_on(r) if r.job.start is None else epochs_from_start(r)
         for epoch, entry in enumerate(entries, before):
             found.append({"name": r.job.name, "seed": r.job.seed, "epoch": epoch, **scores_of(entry)})
     return found

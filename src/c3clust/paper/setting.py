@@ -12,6 +12,7 @@ from typing import Any
 
 from c3clust import recipes
 from c3clust.bench import Job
+from c3clust.bench.plan import given_network
 from c3clust.bench.rehearsal import Rehearsal
 from c3clust.recipes import AS_PUBLISHED
 from c3clust.recipes.resolve import Resolved, resolve
@@ -36,6 +37,7 @@ class Setting:
     out: Path = Path("runs/paper")
     rehearsal: Rehearsal | None = None
     methods: Sequence[str] = ()
+    network: str | None = None  # the start of all, instead of a CC that is trained; "{seed}" in its path is the seed
 
     @property
     def n_clusters(self) -> int:
@@ -82,9 +84,14 @@ class Setting:
     def _cc(self, seed: int, extra: int, name: str, changes: dict[str, Any]) -> Job:
         run = self.resolved("cc")
         params = run.params | changes
-        if extra or changes:
+        if self.network is not None:
+            params |= given_network(self.network, seed, extra)
+        elif extra or changes:
             params["epochs"] = params.get("epochs", CC_EPOCHS) + extra
-        return self.shortened(Job(run.source, "cc", params, seed, name, options=run.options), 2 if extra else 1)
+        constant = params.get("schedule") == "constant" and params.get("warmup") == 0
+        after = self._cc(seed, 0, name, changes) if extra and constant else None
+        job = Job(run.source, "cc", params, seed, name, options=run.options, after=after)
+        return self.shortened(job, 2 if extra else 1)
 
     def _c3(self, seed: int, name: str, changes: dict[str, Any], start: Job) -> Job:
         run = self.resolved("c3")

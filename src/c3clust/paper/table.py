@@ -22,7 +22,7 @@ FILES = ("table.md", "table.tex", "table.csv", "runs.csv", "differences.csv")
 
 
 def jobs(setting: Setting) -> list[Job]:
-    planned = plan([setting.data], setting.methods, setting.seeds, recipe=setting.recipe_name)
+    planned = plan([setting.data], setting.methods, setting.seeds, recipe=setting.recipe_name, start=setting.network)
     planned = [setting.default_c3(job.seed, job.name) if job.method == "c3" else job for job in planned]
     some = setting.methods and not {"cc", "c3"} & set(setting.methods)
     return planned if setting.is_paper_size or some else [*planned, *published(setting)]

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from c3clust.bench import Result
+from c3clust.bench import Result, result_of
 from c3clust.bench.format import csv_text
 from c3clust.bench.statistics import METRICS
 from c3clust.errors import RunError
@@ -63,3 +63,10 @@ def epochs_from_start(result: Result, stages: Sequence[str] = ("c3", "settle")) 
     """The evaluation of each epoch of a C3 run (bench/watch.py); epoch 0 is the last epoch of its CC."""
     before = result.start.epochs("cc")[-1:] if result.start else []
     return [*before, *(entry for stage in stages for entry in result.epochs(stage))]
+
+
+def epochs_trained_on(result: Result) -> list[dict[str, Any]]:
+    """The evaluation of each epoch of a CC that was trained on, from the last epoch of the run that it continues."""
+    assert result.job.after is not None
+    before = result_of(result.folder.parents[2], result.job.after)
+    return [*before.epochs("cc")[-1:], *result.epochs("cc")[int(before.job.params["epochs"]) :]]

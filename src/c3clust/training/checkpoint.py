@@ -65,6 +65,8 @@ class Checkpoints:
         if self.folder.is_symlink() or (self.folder.exists() and not self.folder.is_dir()):
             raise RunError(f"{self.folder} is a link or a file, not a folder of checkpoints: remove it.")
         self.notes: list[str] = []  # what the owner of the run should know
+        self.last: Path | None = None  # a folder that keeps the place after the last epoch, to train on from there
+        self.resumed = "The run was interrupted, and went on"  # the note about it
         self._saved_at = time.monotonic()
 
     def due(self) -> bool:
@@ -76,6 +78,11 @@ class Checkpoints:
         if self._write(f"{stage}-{training.epoch:05}-{training.step:06}", training.snapshot()):
             for path in self._places()[:-KEPT]:
                 _remove(path)
+
+    def save_last(self, stage: int, training: TrainingState) -> None:
+        """Keep the place after the last epoch, if it is asked for: from there a run with more epochs continues."""
+        if self.last is not None:
+            self._write(f"{stage}-{training.epoch:05}-{training.step:06}", training.snapshot(), self.last)
 
     def save_end(self, stage: int, network: nn.Module, context: Any, note: dict[str, Any]) -> None:
         """Save what a finished stage passes on to the next. `context` is the TrainingContext."""
@@ -91,7 +98,7 @@ class Checkpoints:
                         raise ValueError("its name is that of another place")
                     training.restore(snapshot)
                 where = f"epoch {training.epoch}" + (f" and {training.step} steps" if training.step else "")
-                self.note(f"The run was interrupted, and went on in stage {stage + 1} after {where}.")
+                self.note(f"{self.resumed} in stage {stage + 1} after {where}.")
                 return True
         return False
 
@@ -131,14 +138,15 @@ class Checkpoints:
         found = [path.with_suffix("") for path in self.folder.glob("*.json") if PLACE.fullmatch(path.stem)]
         return sorted(found, key=lambda path: tuple(map(int, path.name.split("-"))))
 
-    def _write(self, name: str, snapshot: Snapshot) -> bool:
+    def _write(self, name: str, snapshot: Snapshot, folder: Path | None = None) -> bool:
         """Whether a snapshot could be written; if not, the ones before stay."""
         self._saved_at = time.monotonic()
         if dist.rank() > 0:
             return False
         try:
-            make_folder(self.folder)
-            model_io.write(self.folder / name, snapshot[0] | {"notes": self.notes}, snapshot[1])
+            folder = folder or self.folder
+            make_folder(folder)
+            model_io.write(folder / name, snapshot[0] | {"notes": self.notes}, snapshot[1])
         except OSError as error:
             self.note(f"A checkpoint could not be written ({error.strerror}): the run goes on with the last good one.")
             return False

@@ -109,8 +109,8 @@ def train(
             _check_finite(stage, now.curves, epoch)
             progress.epoch(now.curves["loss"][-1])
             now.epoch, now.step, now.seconds = epoch + 1, 0, 0.0
-            if checkpoints is not None and now.epoch < stage.epochs:
-                checkpoints.save(number, now)
+            if checkpoints is not None:
+                (checkpoints.save if now.epoch < stage.epochs else checkpoints.save_last)(number, now)
     if monitor is not None:
         monitor.restore(network)
     return _finite(now.curves)
