@@ -258,3 +258,9 @@ def test_an_archive_that_lacks_an_image_is_refused(tmp_path):
     with pytest.raises(InputError, match="does not hold the images of this run"):
         export_run(tmp_path / "run", tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_a_name_that_no_file_can_have(tmp_path):
+    (tmp_path / "a.png").touch()
+    assert find_originals(str(tmp_path), ["a.png"]) is not None
+    assert find_originals(str(tmp_path), ["a.png\0"]) is None

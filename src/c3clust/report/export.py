@@ -110,7 +110,7 @@ def _whole_file(span: Span, stream: Stream) -> Path | None:
 def originals(place: str, names: Sequence[str]) -> list[Path] | None:
     """The image files of a run whose source is a folder; None if it is not, or if they are not all inside it."""
     folder = Path(place).resolve()
-    if not folder.is_dir():
+    if not folder.is_dir() or any("\0" in name for name in names):  # no file has such a name
         return None
     files = [(folder / name).resolve() for name in names]
     return files if all(file.is_relative_to(folder) and file.is_file() for file in files) else None
