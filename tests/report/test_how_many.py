@@ -105,6 +105,14 @@ def test_the_picture_is_one(record):
     assert {(0, 114, 178), (204, 227, 240)} <= colours
 
 
+def test_too_few_samples_are_not_blamed_on_a_number_that_was_found(kinds):
+    sizes = [4, 4, 4, 4]
+    assert "asked for" in kinds(sizes)["sparse"].text
+    found = kinds(sizes, choice=choice())["sparse"]
+    assert "asked for" not in found.text
+    assert "fewer clusters" not in found.advice
+
+
 # In a real browser
 
 

@@ -167,8 +167,9 @@ def sparse(facts: Facts) -> Iterator[Finding]:
     each = facts.n / facts.record.n_clusters
     if 0 < each < SPARSE:
         simple = ", so these are the clusters of k-means" if facts.quality is not None and each < FEW else ""
-        text = f"There are only {each:.0f} {facts.noun}s for each cluster asked for{simple}."
-        advice = f"Add {facts.noun}s or ask for fewer clusters: with so few, chance decides much."
+        found = facts.record.choice is not None
+        text = f"There are only {each:.0f} {facts.noun}s for each cluster{'' if found else ' asked for'}{simple}."
+        advice = f"Add {facts.noun}s{'' if found else ' or ask for fewer clusters'}: with so few, chance decides much."
         yield Finding("warn", "sparse", text, advice)
 
 
