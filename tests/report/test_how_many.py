@@ -63,6 +63,11 @@ def test_merged_clusters_are_one_leaf_and_do_not_split(record):
     assert found["splits"] == [[1, 90, 60, 0.1]]
 
 
+def test_features_that_are_there_are_regrouped(new_record, new_quality):
+    guided = new_record(4, choice=choice(), quality=new_quality())
+    assert how_many(guided, Edits(4), "runs/a")["command"] == "c3clust regroup runs/a -k 2"
+
+
 @pytest.mark.parametrize(
     ("command", "expected"),
     [
@@ -138,6 +143,7 @@ def test_the_page_shows_the_evidence(visit, page_run, width, scheme):
     assert "c3clust fit digits -k 2 -o " in section.locator(".notes").inner_text()
     assert section.locator(".tree svg .join").count() == 3
     assert "Next: Cluster 0 and Cluster 2." in section.locator(".tree").inner_text()
+    assert "c3clust split " in section.locator(".related").inner_text()
     assert section.locator(".splits li").first.inner_text().strip() == "Cluster 3 into 80 and 70 (silhouette 0.3)"
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     for name in ("how_many.csv", "how_many.png"):

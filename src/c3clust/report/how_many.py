@@ -41,7 +41,8 @@ def how_many(record: RunRecord, edits: Edits, run: str) -> dict[str, Any] | None
         "curves": curves(record),
         "tree": tree(choice["merges"], edits),
         "splits": splits(choice["splits"], edits),
-        "command": None if other is None else fit_command(record, other, run),
+        "run": run,
+        "command": None if other is None else command(record, other, run),
         "files": [CSV, PNG] if curves(record) else [],
     }
 
@@ -70,6 +71,12 @@ def splits(found: list[Any], edits: Edits) -> list[list[Any]]:
     """The clusters that would split first: [cluster, size, size, silhouette]; those that were merged are left out."""
     untouched = [c for c in edits.live if edits.target.count(c) == 1]
     return [[int(c), int(a), int(b), s] for c, a, b, s in found if int(c) in untouched][:LISTED]
+
+
+def command(record: RunRecord, k: int, run: str) -> str:
+    """The command that gives another number of clusters, without training where that is possible."""
+    can_regroup = record.quality is not None or record.method == "kmeans"
+    return f"c3clust regroup {run} -k {k}" if can_regroup else fit_command(record, k, run)
 
 
 def fit_command(record: RunRecord, k: int, run: str) -> str:

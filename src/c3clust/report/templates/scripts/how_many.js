@@ -11,7 +11,7 @@ function howMany() {
       curves.ks, [curves.score], [curves.low, curves.high], chosen, other),
     evidence("stability", "How stable they are", "Agreement of resampled clusterings, and (dashed) the share of nearest neighbours that stay together, above chance.",
       curves.ks, [curves.stability, curves.kept], null, chosen, other)) : null;
-  section("how-many", "How many clusters", `${found.reason}${looked}`, null, charts, h("div", { class: "notes" }, next, kept), related(tree, splits));
+  section("how-many", "How many clusters", `${found.reason}${looked}`, null, charts, h("div", { class: "notes" }, next, kept), related(tree, splits, found.run));
 }
 function evidence(key, title, why, ks, lines, band, chosen, other) {
   const T = 200, left = 38, right = 12, top = 26, bottom = 22, from = ks.findIndex((k) => k > 1);
@@ -56,7 +56,7 @@ function evidence(key, title, why, ks, lines, band, chosen, other) {
     h("div", { class: "panel" }, h("div", { class: "stagename" }, h("b", {}, "number of clusters"), read), svg));
 }
 /* Which clusters merge next and which split first */
-function related(tree, splits) {
+function related(tree, splits, folder) {
   const name = (id) => heading(byId(id)), known = (id) => rank.has(id);
   const usable = tree && tree.leaves.every(known) ? tree : null;
   const first = splits.filter(([id]) => known(id)).map(([id, a, b, clear]) => h("li", {}, mark(rank.get(id)), ` ${name(id)} into ${count(a)} and ${count(b)} (silhouette ${short(clear)})`));
@@ -67,9 +67,9 @@ function related(tree, splits) {
     for (const [a, b] of usable.nodes) groups.push([...groups[a], ...groups[b]]);
     const [a, b] = usable.nodes[0], ids = [...groups[a], ...groups[b]];
     parts.push(h("figure", { class: "tree" }, h("h3", {}, "Which clusters are close"), h("p", { class: "small" }, "Clusters that meet further to the left would merge first. ",
-      `Next: ${ids.map(name).join(" and ")}. `, h("code", {}, `c3clust merge ${run.made.run} ${ids.join(" ")}`)), dendrogram(usable, name)));
+      `Next: ${ids.map(name).join(" and ")}. `, h("code", {}, `c3clust merge ${folder} ${ids.join(" ")}`)), dendrogram(usable, name)));
   }
-  if (first.length) parts.push(h("div", {}, h("h3", {}, "Which would split first"), h("p", { class: "small" }, "The clearest division of each cluster in two."), h("ol", { class: "splits" }, first)));
+  if (first.length) parts.push(h("div", {}, h("h3", {}, "Which would split first"), h("p", { class: "small" }, "The clearest division of each cluster in two. ", h("code", {}, `c3clust split ${folder} ${splits.find(([id]) => known(id))[0]}`)), h("ol", { class: "splits" }, first)));
   return h("div", { class: "related" }, parts);
 }
 function dendrogram({ order, leaves, nodes }, name) {
