@@ -99,3 +99,9 @@ def test_facts_of_a_run(guided):
     merged = Facts.of(guided.record, guided.view, Edits(10).merge([2, 3]), "a b")
     assert (merged.merged, merged.filled, merged.run) == (1, 9, "'a b'")
     assert sum(merged.sizes.values()) == len(guided.labels)
+
+
+def test_a_number_that_was_found_was_not_asked_for(judge, new_quality):
+    found = {"quality": new_quality(0.86), "params": {"n_clusters": "auto"}}
+    assert judge(**found).clusters == "10 clusters were found."
+    assert judge([200, 200], merged=1, **found).clusters == "3 clusters were found; 2 are left after merging."

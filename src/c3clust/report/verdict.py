@@ -60,14 +60,17 @@ def _method(facts: Facts) -> str:
 
 
 def _clusters(facts: Facts) -> str:
-    asked, now = facts.record.n_clusters, facts.filled
+    asked, now, counted = facts.record.n_clusters, facts.filled, facts.record.params.get("n_clusters") == "auto"
     if facts.split:
-        first = facts.record.params.get("n_clusters")
+        first = None if counted else facts.record.params.get("n_clusters")
         return (
             f"{f'{first} clusters were asked for' if first else 'Clusters were split'}; {now} are left after splitting."
         )
+    told = "found" if counted else "asked for"
     if facts.merged:
-        return f"{asked} clusters were asked for; {now} are left after merging."
+        return f"{asked} clusters were {told}; {now} are left after merging."
+    if counted and now == asked:
+        return f"{asked} clusters were found." if asked > 1 else "1 cluster was found."
     found = "all were" if now == asked else "1 was" if now == 1 else f"{now} were"
     return f"{asked} clusters were asked for and {found} found."
 
