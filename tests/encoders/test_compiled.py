@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import signal
 
 import numpy as np
 import pytest
@@ -92,6 +93,21 @@ def test_without_onnxruntime_torch_runs_it(monkeypatch):
     encoder = new_encoder()
     assert encoder.encode(pictures()).shape == (5, 32)
     assert encoder._compiled == {(3, 16, 16): None}
+
+
+class Interrupted(Small):
+    """Gets a signal while it is exported."""
+
+    def forward(self, x):
+        if torch.jit.is_tracing():
+            signal.raise_signal(signal.SIGINT)
+        return super().forward(x)
+
+
+def test_ctrl_c_during_the_export_is_not_lost():
+    with pytest.raises(KeyboardInterrupt):
+        compiled(Interrupted(), (3, 16, 16))
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_large_networks_are_left_to_torch(monkeypatch):

@@ -7,7 +7,9 @@ One that cannot be exported, or whose results differ, is run by torch.
 import io
 import logging
 import os
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -47,7 +49,7 @@ def _session(network: nn.Module, shape: tuple[int, ...]) -> Callable[[Tensor], T
     import onnxruntime
 
     content: Any = io.BytesIO()
-    with warnings.catch_warnings(), torch.inference_mode(), _silent():
+    with warnings.catch_warnings(), torch.inference_mode(), _silent(), _signals_held():
         warnings.simplefilter("ignore")  # values of the shape become constants, as they should
         names: dict[str, Any] = {"input_names": ["x"], "output_names": ["h"]}
         dynamic = {"x": {0: "n"}, "h": {0: "n"}}
@@ -75,3 +77,22 @@ def _silent() -> Iterator[None]:
         os.dup2(out, 1)
         os.close(out)
         os.close(nowhere)
+
+
+@contextmanager
+def _signals_held() -> Iterator[None]:
+    """Ctrl-C and SIGTERM wait until the end: within an export, torch may lose the exception that they raise."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    before = {
+        each: signal.signal(each, lambda number, _: came.append(number)) for each in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+        for number in came[:1]:
+            signal.raise_signal(number)
