@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from c3clust import KMeans, data
+from c3clust.errors import DataError
 from c3clust.records.assignments import Assignments, read_labels, write_labels
 from c3clust.text import encoded, from_cell, printable, to_cell
 
@@ -44,10 +45,11 @@ def test_lone_surrogates_can_be_written(tmp_path):
     assert encoded("\ud800") == b"\\ud800"
 
 
-def test_a_class_that_no_file_can_hold_does_not_lose_the_run(tmp_path):
+def test_a_class_that_no_file_can_hold_is_refused_before_training(tmp_path):
     samples = data.Samples(np.random.default_rng(0).random((4, 3)), list("abcd"), np.arange(4) % 2, ["\ud800", "x"])
-    KMeans(2, random_state=0).fit(samples, run_dir=tmp_path / "run")
-    assert (tmp_path / "run" / "report.html").exists()
+    with pytest.raises(DataError, match=r"^The dataset has the name of a class with U\+D800"):
+        KMeans(2, random_state=0).fit(samples, run_dir=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.skipif(os.name != "posix", reason="names of files are bytes")

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from c3clust.methods import load_model as load
-    from c3clust.methods._changes import label, merge, regroup, split, undo
+    from c3clust.methods._changes import regroup, split
     from c3clust.methods.c3 import C3
     from c3clust.methods.cc import CC
     from c3clust.methods.kmeans import KMeans
     from c3clust.metrics import acc, ari, nmi
+    from c3clust.report.editing import label, merge, undo
 
 __version__ = "0.1.0"
 __all__ = ["C3", "CC", "KMeans", "acc", "ari", "label", "load", "merge", "nmi", "regroup", "split", "undo"]
@@ -25,11 +26,11 @@ _HOME = {
     "acc": ("c3clust.metrics", "acc"),
     "ari": ("c3clust.metrics", "ari"),
     "nmi": ("c3clust.metrics", "nmi"),
-    "label": ("c3clust.methods._changes", "label"),
-    "merge": ("c3clust.methods._changes", "merge"),
+    "label": ("c3clust.report.editing", "label"),
+    "merge": ("c3clust.report.editing", "merge"),
     "regroup": ("c3clust.methods._changes", "regroup"),
     "split": ("c3clust.methods._changes", "split"),
-    "undo": ("c3clust.methods._changes", "undo"),
+    "undo": ("c3clust.report.editing", "undo"),
     "load": ("c3clust.methods", "load_model"),
 }
 

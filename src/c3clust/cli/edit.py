@@ -27,14 +27,14 @@ def label(
 
     Example:  c3clust label runs/photos 3="cats" 5="dogs"
     """
-    from c3clust.methods import _changes
+    from c3clust.report import editing
 
     names = [*(_suggestions(run, names or []) if suggested else []), *(names or [])]
     given = [text.partition("=") for text in names]
     for number, equals, _ in given:
         if not equals or not number.strip().isdecimal():
             raise InputError(f"{number + equals!r} is not number=name, for example 3=cats.")
-    _show(_changes.label(run, {int(number): name for number, _, name in given}))
+    _show(editing.label(run, {int(number): name for number, _, name in given}))
 
 
 def merge(
@@ -44,9 +44,9 @@ def merge(
 
     Example:  c3clust merge runs/photos 3 5
     """
-    from c3clust.methods import _changes
+    from c3clust.report import editing
 
-    _show(_changes.merge(run, clusters))
+    _show(editing.merge(run, clusters))
 
 
 Source = Annotated[
@@ -95,9 +95,9 @@ def undo(run: opt.Run) -> None:
 
     Example:  c3clust undo runs/photos
     """
-    from c3clust.methods import _changes
+    from c3clust.report import editing
 
-    _show(_changes.undo(run))
+    _show(editing.undo(run))
 
 
 def _suggestions(run: Path, given: list[str]) -> list[str]:

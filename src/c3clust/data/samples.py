@@ -84,7 +84,8 @@ def check_words(dataset: Dataset) -> Dataset:
         except UnicodeEncodeError as error:
             bad = f"U+{ord(error.object[error.start]):04X}"
             named = "a text" if what == "text" else f"the name of a {what}"
-            raise DataError(f"{dataset.place} has {named} with {bad}, which is no character. Write it again.") from None
+            where = dataset.place or "The dataset"
+            raise DataError(f"{where} has {named} with {bad}, which is no character. Write it again.") from None
     return dataset
 
 

@@ -1,10 +1,9 @@
-"""label, merge, split, regroup, undo: change the clusters of a finished run, and its page. Features stay as they are.
+"""split, regroup: other clusters of a finished run, and its page. Features stay as they are.
 
 records/edits.py and records/changes.py have the files.
 """
 
 import time
-from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ from c3clust.data.samples import Dataset
 from c3clust.errors import InputError, RunError
 from c3clust.methods import load_model
 from c3clust.methods.c3.heads import fit_heads
-from c3clust.records import edits
 from c3clust.records.assignments import Assignments, read_labels
 from c3clust.records.changes import Change, current, new_change
 from c3clust.records.duplicates import Duplicates
@@ -32,7 +30,7 @@ from c3clust.splits import Split
 from c3clust.training import TrainingContext
 from c3clust.training.embed import gather
 
-__all__ = ["label", "merge", "regroup", "split", "undo"]
+__all__ = ["regroup", "split"]
 
 SURVIVES = 0.5  # share of the samples of two clusters that both have, from which one keeps the name of the other
 
@@ -96,28 +94,6 @@ class _Open:
     def _scores(self, labels: np.ndarray) -> dict[str, float] | None:
         path = self.run / "labels.csv"
         return metrics.scores(read_labels(path, self.found.names, any_file=False), labels) if path.exists() else None
-
-
-def label(run: str | Path, names: Mapping[int, str]) -> Edits:
-    """Name clusters of a finished run, such as {3: "cats"}; an empty name removes a name."""
-    return _shown(run, edits.label(run, names))
-
-
-def merge(run: str | Path, clusters: Iterable[int]) -> Edits:
-    """Merge clusters of a finished run into the first of them."""
-    return _shown(run, edits.merge(run, clusters))
-
-
-def undo(run: str | Path) -> Edits:
-    """Undo the last name, merge, split or regrouping of a finished run."""
-    return _shown(run, edits.undo(run))
-
-
-def _shown(run: str | Path, now: Edits) -> Edits:
-    """Update the page, where there is one."""
-    if (current(run) / "view.npz").exists():
-        render(Path(run))
-    return now
 
 
 def split(run: str | Path, cluster: int, into: int = 2, X: Any = None, **given: Any) -> Edits:

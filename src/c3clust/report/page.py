@@ -37,8 +37,8 @@ def render(run_dir: Path) -> Path:
     """Write run_dir/report.html from record.json, view.npz and edits.json of the run folder."""
     run_dir = Path(run_dir)
     now = current(run_dir)
-    view = View.read(now)
-    return write(run_dir, RunRecord.read(now / "record.json"), view, Edits.read(now, view.n_clusters))
+    record, view = RunRecord.read(now / "record.json"), View.read(now)
+    return write(run_dir, record, view, Edits.read(now, view.n_clusters))
 
 
 def write(run_dir: Path, record: RunRecord, view: View, edits: Edits | None = None) -> Path:
