@@ -30,6 +30,7 @@ from c3clust.prediction import Prediction
 from c3clust.preprocess import InputOptions, Preprocessor
 from c3clust.records.changes import current
 from c3clust.records.duplicates import Duplicates
+from c3clust.records.outliers import by_position
 from c3clust.runs import Run, RunConfig
 from c3clust.runs.config import plain
 from c3clust.splits import write_steps
@@ -239,8 +240,7 @@ class Estimator(
         copies = self.duplicates_.rows
         self.labels_, self.confidence_ = c.argmax(axis=1)[copies], c.max(axis=1)[copies]
         self.outlier_rule_ = OutlierRule.fit(z, c.argmax(axis=1), c.shape[1])
-        found = self._judge(z, c)
-        self.outliers_ = {i: outlier for i, row in enumerate(copies) if (outlier := found[row]) is not None}
+        self.outliers_ = by_position(self._judge(z, c), copies)
         if self.outliers:
             self.labels_[list(self.outliers_)] = -1
         self._build_tree(z, c.argmax(axis=1), context.seed)

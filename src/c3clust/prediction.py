@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from c3clust.outliers import OutlierRule, member_votes
 from c3clust.records.edits import Edits
-from c3clust.records.outliers import Outlier
+from c3clust.records.outliers import Outlier, by_position
 from c3clust.splits import Split
 
 __all__ = ["Prediction"]
@@ -40,7 +40,7 @@ class Prediction:
     def find_outliers(self, X: Any) -> dict[int, Outlier]:
         """The samples of X that belong to no cluster, by their positions: far from all, or members disagree."""
         found = [outlier for z, c in self._embed(X)[0] for outlier in self._judge(z.numpy(), c.numpy())]
-        return {i: outlier for i, outlier in enumerate(found) if outlier is not None}
+        return by_position(found, range(len(found)))
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Soft assignment of each sample: [n, M], rows sum to 1."""

@@ -1,11 +1,11 @@
-"""Rows of features: their scale, their nearest neighbours, and their means with these. No labels, no torch.
+"""Rows of features: their scale, their nearest neighbours, and their means with these. No true labels, no torch.
 
 Shapes: n samples, F dimensions, k neighbours.
 """
 
 import numpy as np
 
-__all__ = ["lengths_alike", "nearest", "scale_rows", "smoothed", "unit_rows"]
+__all__ = ["kept_above_chance", "lengths_alike", "nearest", "scale_rows", "smoothed", "unit_rows"]
 
 LENGTHS = 0.3  # coefficient of variation up to which row lengths are alike; those of encoders have .07 to .16
 
@@ -51,3 +51,10 @@ def smoothed(z: np.ndarray, neighbours: np.ndarray) -> np.ndarray:
     for column in neighbours.T:
         total += z[column]
     return total / (neighbours.shape[1] + 1)
+
+
+def kept_above_chance(labels: np.ndarray, neighbours: np.ndarray) -> float:
+    """Mean share of neighbours in the same cluster, less what clusters of these sizes have by chance; at most 1."""
+    kept = float((labels[neighbours] == labels[:, None]).mean())
+    chance = float(((np.bincount(labels) / len(labels)) ** 2).sum())
+    return (kept - chance) / max(1 - chance, 1e-9)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import silhouette_score
 
-from c3clust.choose_k.evidence import MIDDLE, cluster_part, distances, gather, grid, kept_neighbours, silhouettes
-from c3clust.rows import nearest
+from c3clust.choose_k.evidence import MIDDLE, cluster_part, distances, gather, grid, silhouettes
+from c3clust.rows import kept_above_chance, nearest
 
 
 def blobs(k, each=30, d=6, seed=0):
@@ -43,8 +43,8 @@ def test_a_cluster_of_one_sample_has_no_silhouette():
 def test_kept_neighbours_are_0_by_chance_and_1_at_best():
     z, rng = blobs(3), np.random.default_rng(0)
     near, true = nearest(z, 5), np.repeat(np.arange(3), 30)
-    assert kept_neighbours(true, near) == pytest.approx(1)
-    assert abs(kept_neighbours(rng.permutation(true), near)) < 0.15
+    assert kept_above_chance(true, near) == pytest.approx(1)
+    assert abs(kept_above_chance(rng.permutation(true), near)) < 0.15
 
 
 def test_copies_of_three_samples_are_three_clusters():

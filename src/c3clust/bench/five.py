@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from c3clust.bench.format import csv_text
+from c3clust.bench.format import csv_text, markdown_table
 from c3clust.bench.statistics import METRICS, Row, cited, mean_and_std, title
 
 SETS = {
@@ -36,7 +36,7 @@ def five(rows: Sequence[Row]) -> tuple[str, str]:
         lines.append([f"{title(next(iter(own.values())))} (ours)", *(_own(own.get(data)) for data in SETS)])
         numbers += [_numbers(row) for row in own.values()]
     head = ["NMI ACC ARI", *SETS.values()]
-    text = "".join(f"| {' | '.join(line)} |\n" for line in [head, ["---"] * len(head), *lines])
+    text = markdown_table(head, lines)
     text += (
         "\nCited: as reported in the C3 paper (BMVC 2023, Table 1). Ours: mean over seeds (± standard deviation), n.\n"
     )

@@ -56,6 +56,11 @@ def markdown(rows: Sequence[Row], compared: Sequence[tuple[str, str]] = ()) -> s
     return "\n\n".join(parts) + "\n"
 
 
+def markdown_table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown, of cells that are text."""
+    return "".join(f"| {' | '.join(line)} |\n" for line in [head, ["---"] * len(head), *lines])
+
+
 def latex(rows: Sequence[Row]) -> str:
     """One booktabs tabular per dataset."""
     parts = []

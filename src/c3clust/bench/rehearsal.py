@@ -12,6 +12,7 @@ from inspect import signature
 from typing import Any
 
 from c3clust import data, methods
+from c3clust.bench.format import markdown_table
 from c3clust.bench.job import Job, Result
 from c3clust.errors import InputError, suggest
 
@@ -123,13 +124,13 @@ def markdown(found: Sequence[Cost], rehearsal: Rehearsal) -> str:
     """A table of the stages, the sum, and how it was estimated."""
     head = ["data", "run", "stage", "batch", "steps", "per step", "memory", "batch of the recipe", "its memory",
             "its steps", "all of them here", f"on one {rehearsal.gpu.upper()}"]  # fmt: skip
-    lines = [head, ["---"] * len(head)]
+    lines = []
     for c in found:
         cells = [c.data, c.name, c.stage, c.batch, c.steps, f"{c.step_seconds:.2f} s", _bytes(c.memory), c.real_batch]
         cells += [_bytes(c.real_memory), f"{c.real_steps:,}", duration(c.seconds), duration(c.gpu_seconds)]
         lines.append([str(cell) for cell in cells])
     total, gpu = sum(c.seconds for c in found), sum(c.gpu_seconds or 0 for c in found)
-    text = "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    text = markdown_table(head, lines)
     peak = f"{GPUS[rehearsal.gpu] / 1e12:g} TFLOPS in float32"
     text += f"\nAll together: {duration(total)} here, {duration(gpu)} on one {rehearsal.gpu.upper()}.\n"
     text += f"GPU: by operations, {SHARE:.0%} of {peak}; reading and decoding are not in it. "

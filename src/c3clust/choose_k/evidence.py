@@ -20,7 +20,7 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
 from c3clust.metrics import rand_index
-from c3clust.rows import nearest, smoothed, unit_rows
+from c3clust.rows import kept_above_chance, nearest, smoothed, unit_rows
 
 __all__ = ["Evidence", "gather", "grid"]
 
@@ -73,12 +73,6 @@ def silhouettes(d: np.ndarray, clusterings: Sequence[np.ndarray]) -> np.ndarray:
     return np.array(found)
 
 
-def kept_neighbours(labels: np.ndarray, neighbours: np.ndarray) -> float:
-    """Share of nearest neighbours in the same cluster, less what clusters of these sizes have by chance; at most 1."""
-    kept, chance = (labels[neighbours] == labels[:, None]).mean(), ((np.bincount(labels) / len(labels)) ** 2).sum()
-    return float((kept - chance) / max(1 - chance, 1e-9))
-
-
 @dataclass(frozen=True)
 class Member:
     """One resampled tree of clusters."""
@@ -98,7 +92,7 @@ def cluster_part(z: np.ndarray, index: np.ndarray, ks: Sequence[int], kind: tupl
     d = distances(smoothed(part, near))
     tree = linkage(squareform(d.astype(np.float64), checks=False), link)
     labels = [fcluster(tree, wanted, "maxclust") - 1 for wanted in ks]
-    kept = np.array([kept_neighbours(each, near) for each in labels])
+    kept = np.array([kept_above_chance(each, near) for each in labels])
     return Member(kind, index, labels, silhouettes(distances(part), labels), silhouettes(d, labels), kept)
 
 

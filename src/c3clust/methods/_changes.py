@@ -21,6 +21,7 @@ from c3clust.records.assignments import Assignments, read_labels
 from c3clust.records.changes import Change, current, new_change
 from c3clust.records.duplicates import Duplicates
 from c3clust.records.edits import Edits
+from c3clust.records.outliers import by_position
 from c3clust.records.record import RunRecord
 from c3clust.report import render
 from c3clust.runs import RunConfig, build_view, trusted
@@ -145,8 +146,7 @@ def _set_labels(opened: _Open, estimator: Any, z: np.ndarray, c: np.ndarray) -> 
     confidence, rows = proba[range(len(labels)), labels], opened.duplicates.original
     estimator.labels_ = np.where(opened.found.clusters < 0, -1, labels[rows])
     estimator.confidence_, estimator.duplicates_ = confidence[rows], opened.duplicates
-    found = estimator._judge(z, c)
-    estimator.outliers_ = {i: outlier for i, row in enumerate(rows) if (outlier := found[row]) is not None}
+    estimator.outliers_ = by_position(estimator._judge(z, c), rows)
 
 
 def regroup(run: str | Path, n_clusters: int, X: Any = None, **given: Any) -> Edits:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from c3clust.bench import Job
+from c3clust.bench.format import markdown_table
 from c3clust.bench.statistics import Difference, paired
 from c3clust.errors import InputError
 from c3clust.files import write_atomically
@@ -124,10 +125,10 @@ def table(rows: Rows) -> str:
         cells += [_score(select(here, method=name)) for name in main]
         cells += [f"{each[case]:+.3f}" if case in each else "–" for each in (gain, error)]
         lines.append([*cells, f"{len(select(here, method=NOW, doubtful=1))} of {len(select(here, method=NOW))}"])
-    text = _markdown(head, lines)
+    text = markdown_table(head, lines)
     if featured := distinct([row for row in rows if row["method"] in PARTS], "case"):
         scores = [[case, *(_score(select(rows, case=case, method=p)) for p in (*PARTS, NOW))] for case in featured]
-        text += "\nEach part of C3 alone:\n\n" + _markdown(["case", *PARTS, NOW], scores)
+        text += "\nEach part of C3 alone:\n\n" + markdown_table(["case", *PARTS, NOW], scores)
     close, below = sum(abs(e) <= CLOSE for e in error.values()), sum(g < -0.01 for g in gain.values())
     summary = [
         f"ACC, mean (worst seed); seeds {', '.join(f'{seed:g}' for seed in distinct(rows, 'seed'))}.",
@@ -222,7 +223,3 @@ def _verdict(ok: bool, enough: bool) -> bool | None:
 def _score(rows: Rows) -> str:
     acc = [row["acc"] for row in rows]
     return f"{np.mean(acc):.3f} ({min(acc):.3f})" if acc else "–"
-
-
-def _markdown(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    return "".join(f"| {' | '.join(line)} |\n" for line in [head, ["---"] * len(head), *lines])

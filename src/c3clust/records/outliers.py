@@ -1,6 +1,6 @@
 """outliers.csv: the samples that belong nowhere, with the reason."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from c3clust.files import write_atomically
 from c3clust.records.tables import csv_text
 from c3clust.text import encoded
 
-__all__ = ["Outlier", "write_outliers"]
+__all__ = ["Outlier", "by_position", "write_outliers"]
 
 FILE = "outliers.csv"
 COLUMNS = ("name", "cluster", "kind", "reason")
@@ -52,6 +52,11 @@ class Outlier:
                 f"the members disagree: {self.score:.0%} say {name(self.cluster)}, {self.second:.0%} {name(self.other)}"
             )
         return f"between two clusters: {self.score:.0%} {name(self.cluster)}, {self.second:.0%} {name(self.other)}"
+
+
+def by_position(found: Sequence[Outlier | None], rows: Iterable[int]) -> dict[int, Outlier]:
+    """{position: Outlier} of samples that are rows of `found`; copies share a row."""
+    return {i: outlier for i, row in enumerate(rows) if (outlier := found[row]) is not None}
 
 
 def write_outliers(path: Path, names: Sequence[str], found: Mapping[int, Outlier]) -> None:

@@ -18,7 +18,7 @@ from c3clust.methods.c3.neighbours import (
     member_rows,
     neighbour_count,
 )
-from c3clust.rows import nearest, smoothed
+from c3clust.rows import kept_above_chance, nearest, smoothed
 
 __all__ = [
     "Comparison",
@@ -99,13 +99,6 @@ def temperature_for(mean: np.ndarray, target: float) -> float:
     if gap(low) <= 0:
         return 0.05
     return 50.0 if gap(high) >= 0 else float(np.exp(brentq(gap, low, high, xtol=1e-3)))
-
-
-def kept_above_chance(labels: np.ndarray, neighbours: np.ndarray) -> float:
-    """Mean share of neighbours in the same cluster, less what clusters of these sizes have by chance; at most 1."""
-    kept = float((labels[neighbours] == labels[:, None]).mean())
-    chance = float(((np.bincount(labels) / len(labels)) ** 2).sum())
-    return (kept - chance) / max(1 - chance, 1e-9)
 
 
 def support(labels: np.ndarray, clusterings: np.ndarray, K: int) -> float:
