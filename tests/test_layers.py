@@ -10,7 +10,7 @@ import c3clust
 PACKAGE = Path(c3clust.__file__).parent
 LAYERS = [
     {"errors"},
-    {"limits", "dist", "text"},
+    {"catalog", "limits", "dist", "text"},
     {"files"},
     {"ops", "checks", "metrics", "progress", "onepass", "model_io", "rows", "schema", "seal"},
     {"records", "data", "augment", "networks", "choose_k"},

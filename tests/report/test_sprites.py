@@ -20,7 +20,7 @@ def test_any_shape_of_picture(shape):
 
 
 def test_without_webp_png_and_jpeg_are_used(monkeypatch):
-    monkeypatch.setattr(sprites.features, "check", lambda name: False)
+    monkeypatch.setattr("PIL.features.check", lambda name: False)
     x = np.random.default_rng(0).integers(0, 256, (3, 1, 8, 8), dtype=np.uint8)
     assert sprites.pack(x, np.arange(3), sprites.Plan(8, 8, 0))[0][:4] == b"\x89PNG"
     assert sprites.pack(x, np.arange(3), sprites.Plan(8, 8, 80))[0][:2] == b"\xff\xd8"

@@ -12,8 +12,9 @@ from typing import Annotated
 import typer
 
 from c3clust import __version__
-from c3clust.cli import bench, edit, fit, listing, predict, report
+from c3clust.cli import bench, complete, edit, fit, listing, predict, report
 from c3clust.cli import options as opt
+from c3clust.cli.words import convert_simply
 from c3clust.errors import C3ClustError, first_line
 
 __all__ = ["main"]
@@ -82,7 +83,8 @@ def main() -> None:
         log.addHandler(opt.Messages())
     try:
         with opt.terminable():
-            app(_joined(sys.argv[1:]))
+            complete.last_words(os.environ, SEVERAL)
+            convert_simply(typer.main.get_command(app))(_joined(sys.argv[1:]), prog_name="c3clust")
     except Exception as error:
         if os.environ.get("C3CLUST_DEBUG"):
             raise

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from c3clust.cli import complete
 from c3clust.cli import options as opt
 from c3clust.errors import InputError, RunError
 
@@ -41,11 +42,17 @@ Gpu = Annotated[str, typer.Option("--gpu", help="With --steps: the GPU of the es
 
 def bench(
     sources: Annotated[
-        list[str] | None, typer.Argument(help="Folders, archives, array files, or sets by name.")
+        list[str] | None,
+        typer.Argument(help="Folders, archives, array files, or sets by name.", autocompletion=complete.data),
     ] = None,
     *,
     folder: Annotated[Path, typer.Option("-o", "--out", help="A folder that keeps all runs and the tables.")],
-    names: Annotated[str, typer.Option("--methods", help="See: c3clust list methods.", show_default="all")] = "",
+    names: Annotated[
+        str,
+        typer.Option(
+            "--methods", help="See: c3clust list methods.", show_default="all", autocompletion=complete.methods
+        ),
+    ] = "",
     seeds: Seeds = "0 1 2",
     clusters: Annotated[
         str | None,
@@ -60,12 +67,19 @@ def bench(
     start: Start = None,
     labels: opt.Labels = None,
     encoder: Annotated[
-        str | None, typer.Option("--encoder", help="All methods on its features. See: c3clust list encoders.")
+        str | None,
+        typer.Option(
+            "--encoder",
+            help="All methods on its features. See: c3clust list encoders.",
+            autocompletion=complete.encoders,
+        ),
     ] = None,
     jobs: Annotated[
         int, typer.Option("--jobs", help="Runs at the same time; with more than 1, one thread each.", min=1)
     ] = 1,
-    compared: Annotated[str, typer.Option("--compare", help="Two methods, seed by seed.")] = "c3 cc",
+    compared: Annotated[
+        str, typer.Option("--compare", help="Two methods, seed by seed.", autocompletion=complete.methods)
+    ] = "c3 cc",
     do: Annotated[bool, typer.Option("--run/--no-run", help="Run what is missing, or tabulate what is there.")] = True,
     steps: Steps = None,
     batch: Batch = None,
@@ -105,18 +119,30 @@ def bench(
     results = [result for job in planned if (result := result_of(folder, job)).status != "missing"]
     text = format.write(folder, results, [(pair[0], pair[1])])
     if not quiet:
-        opt.out(text, soft_wrap=True)
+        opt.out(text, wrap=False)
         opt.out(f"Tables: {folder / 'table.md'}, .tex, .csv; runs.csv, differences.csv")
     if any(result.status == "failed" for result in results):
         raise typer.Exit(1)
 
 
 def paper(
-    what: Annotated[str, typer.Argument(help="An experiment (see: c3clust list experiments), or all.")],
+    what: Annotated[
+        str,
+        typer.Argument(
+            help="An experiment (see: c3clust list experiments), or all.", autocompletion=complete.experiments
+        ),
+    ],
     dataset: Annotated[
-        str, typer.Option("--data", help="See: c3clust list data. Several for table, fig-convergence and fig-zeta.")
+        str,
+        typer.Option(
+            "--data",
+            help="See: c3clust list data. Several for table, fig-convergence and fig-zeta.",
+            autocompletion=complete.data,
+        ),
     ] = "digits",
-    methods: Annotated[str, typer.Option("--methods", help="Of the table.", show_default="all")] = "",
+    methods: Annotated[
+        str, typer.Option("--methods", help="Of the table.", show_default="all", autocompletion=complete.methods)
+    ] = "",
     start: Start = None,
     seeds: Seeds = "0 1 2",
     folder: Annotated[Path, typer.Option("-o", "--out", help="A folder that keeps all runs and the results.")] = Path(
@@ -165,7 +191,7 @@ def paper(
             errors.append(error)
             continue
         if not quiet and files:
-            opt.out(f"{name}: {', '.join(map(str, files))}", soft_wrap=True)
+            opt.out(f"{name}: {', '.join(map(str, files))}", wrap=False)
     if rehearsal is not None:
         _tell_costs(
             [pair for name in experiments for each in (first, *others) for pair in pairs(name, each)],
@@ -200,7 +226,7 @@ def _tell_costs(pairs: "list[tuple[Job, Result]]", rehearsal: "Rehearsal", folde
     text = markdown(costs(pairs, rehearsal.gpu), rehearsal)
     write_atomically(folder / "rehearsal.md", text.encode())
     if not quiet:
-        opt.out(text, soft_wrap=True)
+        opt.out(text, wrap=False)
 
 
 def _words(text: str) -> list[str]:
@@ -215,4 +241,4 @@ def _print_result(result: "Result") -> None:
     """One line per run."""
     score = f"ACC {result.scores['acc']:.3f}" if result.scores else ""
     text = f"{result.job.data}  {result.job.name}  seed {result.job.seed}: {result.status} {score} {result.reason}"
-    opt.err(f"{text.rstrip()}  {result.seconds:.0f} s", soft_wrap=True)
+    opt.err(f"{text.rstrip()}  {result.seconds:.0f} s", wrap=False)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from c3clust.cli import complete
 from c3clust.cli import options as opt
 from c3clust.errors import InputError
 
@@ -52,7 +53,10 @@ def merge(
 Source = Annotated[
     str | None, typer.Option("--source", help="Where the samples are, if they moved or the run is somebody else's.")
 ]
-Encoder = Annotated[str | None, typer.Option("--encoder", help="That of the run, if it is not built in.")]
+Encoder = Annotated[
+    str | None,
+    typer.Option("--encoder", help="That of the run, if it is not built in.", autocompletion=complete.encoders),
+]
 
 
 def split(

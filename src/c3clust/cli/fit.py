@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from c3clust.cli import complete
 from c3clust.cli import options as opt
 
 if TYPE_CHECKING:
@@ -20,12 +21,13 @@ __all__ = ["demo", "fit", "resume"]
 
 
 def fit(
-    source: Annotated[str | None, typer.Argument(help=opt.SOURCE)] = None,
+    source: Annotated[str | None, typer.Argument(help=opt.SOURCE, autocompletion=complete.data)] = None,
     clusters: opt.Clusters = None,
     *,
     folder: opt.NewRun,
     method: Annotated[
-        str | None, typer.Option("--method", help="See: c3clust list methods.", show_default="c3")
+        str | None,
+        typer.Option("--method", help="See: c3clust list methods.", show_default="c3", autocompletion=complete.methods),
     ] = None,
     seed: opt.Seed = 0,
     recipe: opt.Recipe = None,
@@ -33,7 +35,13 @@ def fit(
     settings: Annotated[list[str] | None, typer.Option("--set", help="A parameter, name=value; repeatable.")] = None,
     labels: opt.Labels = None,
     encoder: Annotated[
-        str | None, typer.Option("--encoder", help="See: c3clust list encoders.", show_default="by the images")
+        str | None,
+        typer.Option(
+            "--encoder",
+            help="See: c3clust list encoders.",
+            show_default="by the images",
+            autocompletion=complete.encoders,
+        ),
     ] = None,
     embeddings: Annotated[
         bool, typer.Option("--embeddings", help="An array [n, V, F] holds V views of n samples, not pictures.")
@@ -110,7 +118,9 @@ def fit(
 
 
 def resume(
-    run: Annotated[Path, typer.Argument(help="The folder of an unfinished run.", show_default=False)],
+    run: Annotated[
+        Path, typer.Argument(help="The folder of an unfinished run.", show_default=False, autocompletion=complete.runs)
+    ],
     source: Annotated[
         str | None, typer.Option("--source", help="Its data; needed if somebody else began the run.")
     ] = None,

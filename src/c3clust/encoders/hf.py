@@ -17,7 +17,9 @@ from c3clust.encoders.image import ImageEncoder
 from c3clust.errors import MissingExtraError, RunError, first_line
 from c3clust.files import expanded
 
-EXAMPLES = ("hf:NAME_OR_FOLDER",)
+EXAMPLES = {
+    "hf:NAME_OR_FOLDER": "photographs: a vision model of transformers, from a folder or huggingface.co; c3clust[hf]",
+}
 PREFIX = "hf:"
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 UNLABELLED = {"dinov2", "dinov2_with_registers", "dinov3_vit", "ijepa", "vit_mae"}

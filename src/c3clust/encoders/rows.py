@@ -24,7 +24,8 @@ from c3clust.errors import InputError, suggest
 
 log = logging.getLogger("c3clust")
 NAME = "table"
-EXAMPLES = BUILT_IN = (NAME,)
+EXAMPLES = {"table": "rows of a table: numbers standardised, categories one feature each; learned from the table"}
+BUILT_IN = (NAME,)
 CATEGORIES = 50
 ABOUT = about(
     NAME, "numbers standardised, categories one feature each", "learned from the columns of this table", "MIT", "no",

@@ -15,6 +15,11 @@ from c3clust.data.samples import Dataset, Samples
 from c3clust.encoders.base import Encoder, about
 from c3clust.files import read_bytes
 
+EXAMPLES = {
+    "RUN_FOLDER": "samples of a run: z of its network",
+    "RUN_FOLDER+SPEC": "the same, with the encoder of that run, where it is not built in",
+}
+
 
 class RunEncoder(Encoder):
     """The fitted `model` of a run folder. If the run has an encoder of its own, it is applied first."""
@@ -71,7 +76,7 @@ class Runs:
     """
 
     load_model: Callable[..., Any]
-    EXAMPLES = ("RUN_FOLDER", "RUN_FOLDER+SPEC")
+    EXAMPLES = EXAMPLES
 
     def claims(self, spec: str) -> bool:
         return _split(spec) is not None

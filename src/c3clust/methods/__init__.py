@@ -3,10 +3,9 @@
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
-from pkgutil import iter_modules
 from typing import Any
 
-from c3clust import data
+from c3clust import catalog, data
 from c3clust.encoders import is_built_in, register
 from c3clust.encoders.run import Runs
 from c3clust.errors import InputError, RunError, suggest
@@ -34,8 +33,7 @@ def names() -> list[str]:
     >>> {"c3", "cc", "kmeans"} <= set(names())
     True
     """
-    found = (module.name for module in iter_modules([str(Path(__file__).parent)]))
-    return sorted(name for name in found if not name.startswith("_"))
+    return list(catalog.methods())
 
 
 def load(name: str) -> Any:
@@ -57,7 +55,7 @@ def parameters(name: str) -> list[str]:
 
 def title(name: str) -> str:
     """What a method is: the first line of its file."""
-    return (import_module(f"{__name__}.{name}").__doc__ or "").strip().splitlines()[0]
+    return catalog.title(catalog.methods()[name])
 
 
 def load_model(folder: str | Path, **given: Any) -> Any:

@@ -15,10 +15,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from pkgutil import iter_modules
 from typing import Any
 
-from c3clust import bench
+from c3clust import bench, catalog
 from c3clust.errors import InputError, suggest
 from c3clust.files import write_atomically
 from c3clust.paper import findings
@@ -37,8 +36,7 @@ def names() -> list[str]:
     >>> {"table", "fig-tsne", "fig-zeta"} <= set(names())
     True
     """
-    found = _experiments()
-    return sorted(found, key=lambda name: (found[name].ORDER, name))
+    return list(catalog.experiments())
 
 
 def all_for(setting: Setting) -> list[str]:
@@ -57,7 +55,7 @@ def pairs(name: str, setting: Setting) -> list[tuple[bench.Job, bench.Result]]:
 
 def title(name: str) -> str:
     """What an experiment shows: the first line of its module."""
-    return (_load(name).__doc__ or "").splitlines()[0]
+    return catalog.title(catalog.experiments()[name])
 
 
 def make(
@@ -115,12 +113,6 @@ def _several() -> list[str]:
 
 
 def _load(name: str) -> Any:
-    experiment = _experiments().get(name.replace("_", "-"))
-    if experiment is None:
+    if name.replace("_", "-") not in names():
         raise InputError(f"experiment {name!r} is unknown. {suggest(name, ['all', *names()])}")
-    return experiment
-
-
-def _experiments() -> dict[str, Any]:
-    modules = {m.name.replace("_", "-"): import_module(f"{__name__}.{m.name}") for m in iter_modules(__path__)}
-    return {name: module for name, module in modules.items() if hasattr(module, "jobs")}
+    return import_module(f"{__name__}.{name.replace('-', '_')}")

@@ -23,7 +23,8 @@ from c3clust.paper.values import (
     select,
 )  # fmt: skip
 
-ORDER, SEVERAL = 2, True
+ORDER = 2
+SEVERAL = True
 RELEASED = "released log (cited)"
 
 

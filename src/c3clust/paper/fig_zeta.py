@@ -10,7 +10,8 @@ from c3clust.paper.setting import Setting
 from c3clust.paper.style import PAGE, Line, curves, footer, panels, seeds_note
 from c3clust.paper.values import Figure, Results, Rows, by_data, distinct, epochs_from_start, select
 
-ORDER, SEVERAL = 5, True
+ORDER = 5
+SEVERAL = True
 ZETAS = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 ZETAS_OF_MANY = (0.6, 0.85, 0.9, 0.95)  # for 100 clusters and more, as the paper does for Tiny-ImageNet
 SHADES = ("#46166b", "#3b528b", "#21918c", "#5ec962", "#c8b500", "#e07b39")  # dark to light: small to large ζ

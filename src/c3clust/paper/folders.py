@@ -24,7 +24,8 @@ from c3clust.paper.values import Figure, Results, Rows, distinct, scores_of, sel
 from c3clust.recipes import AS_PUBLISHED
 from c3clust.runs.run import FEATURES
 
-ORDER, PARTIAL = 21, True
+ORDER = 21
+PARTIAL = True
 KMEANS, CC, PUBLISHED, VIEWS, NOW = "k-means", "CC", "C3 as published", "C3 by views", "C3"
 SHORT: tuple[str, ...] = (KMEANS, NOW)  # run first, so that an interrupted study still compares them
 COMPARED: tuple[str, ...] = (CC, VIEWS, PUBLISHED)  # the expensive ones; () leaves them out

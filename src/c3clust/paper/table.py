@@ -17,7 +17,8 @@ from c3clust.files import write_atomically
 from c3clust.paper.setting import Setting
 from c3clust.paper.values import Results
 
-ORDER, SEVERAL = 0, True
+ORDER = 0
+SEVERAL = True
 FILES = ("table.md", "table.tex", "table.csv", "runs.csv", "differences.csv")
 
 

@@ -7,9 +7,10 @@ their own, guidance by views, which the studies of docs/REPRODUCTION.md are abou
 """
 
 import tomllib
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
+from c3clust import catalog
 from c3clust.errors import InputError, suggest
 
 __all__ = ["AS_PUBLISHED", "load", "names"]
@@ -19,14 +20,14 @@ NETWORK = ("backbone", "stem", "image_size", "projection_dim", "augment", "tau_i
 
 def names() -> list[str]:
     """The names of all recipes: the TOML files of this folder."""
-    return sorted(f.name.removesuffix(".toml") for f in files(__name__).iterdir() if f.name.endswith(".toml"))
+    return catalog.recipes()
 
 
 def load(name: str) -> dict[str, Any]:
     """{"method", "params"} of a recipe, and "data" and "n_clusters" where it has them."""
     if name not in names():
         raise InputError(f"recipe {name!r} is unknown. {suggest(name, names())}")
-    own = tomllib.loads((files(__name__) / f"{name}.toml").read_text(encoding="utf-8"))
+    own = tomllib.loads((Path(__file__).parent / f"{name}.toml").read_text(encoding="utf-8"))
     base = load(own.pop("base")) if "base" in own else {}
     return base | own | {"params": base.get("params", {}) | own.get("params", {})}
 

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import connected_components
 
 from c3clust.errors import RunError
 from c3clust.files import write_atomically
@@ -40,6 +38,9 @@ class Duplicates:
         >>> found.original.tolist(), found.similarity.tolist()
         ([0, 1, 0, 0], [nan, nan, 1.0, 0.9])
         """
+        from scipy.sparse import csr_matrix  # takes longer to import than the rest of this layer
+        from scipy.sparse.csgraph import connected_components
+
         n = len(exact)
         graph = csr_matrix((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), (n, n))
         group = connected_components(graph, directed=False)[1][exact]

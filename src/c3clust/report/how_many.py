@@ -5,8 +5,6 @@ import math
 import shlex
 from typing import Any
 
-from PIL import Image, ImageDraw, ImageFont
-
 from c3clust.records.edits import Edits
 from c3clust.records.record import RunRecord
 from c3clust.records.tables import csv_text
@@ -113,6 +111,8 @@ def picture(record: RunRecord) -> bytes | None:
     found = curves(record)
     if found is None or record.choice is None:
         return None
+    from PIL import Image, ImageDraw, ImageFont
+
     W, H, left, right, top, bottom = 1200, 640, 110, 30, 70, 90
     ks, low, high = found["ks"][1:], found["low"][1:], found["high"][1:]
     least, most = min(0.0, *low), max(*high, 1e-3)

@@ -7,14 +7,14 @@ content security policy names the page's own style and code by their hashes, so 
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
+from html import escape
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jinja2 import Environment
-from markupsafe import Markup
 
 from c3clust.files import write_atomically
 from c3clust.records.changes import current
@@ -30,6 +30,7 @@ __all__ = ["render", "write"]
 
 FILE = "report.html"
 CLUSTERS = "clusters.csv"
+PLACE = re.compile(r"{{ (\w+) }}")  # in the template
 SCRIPTS = ("base", "thumbs", "dialogs", "summary", "copies", "outliers", "map", "curves", "how_many", "truth", "theme")
 
 
@@ -47,8 +48,8 @@ def write(run_dir: Path, record: RunRecord, view: View, edits: Edits | None = No
     edits = edits or Edits.read(run_dir, view.n_clusters)
     text = page(payload(record, view, edits, str(run_dir)), view.sheets)
     write_atomically(run_dir / FILE, text.encode())
-    if (evidence := how_many.table(record)) and (drawn := how_many.picture(record)):
-        write_atomically(run_dir / how_many.CSV, evidence.encode())
+    if not (run_dir / how_many.PNG).exists() and (drawn := how_many.picture(record)):  # no edit changes it
+        write_atomically(run_dir / how_many.CSV, (how_many.table(record) or "").encode())
         write_atomically(run_dir / how_many.PNG, drawn)
     write_atomically(run_dir / CLUSTERS, clusters_csv(view, edits).encode("utf-8", "surrogateescape"))
     return run_dir / FILE
@@ -67,25 +68,25 @@ def clusters_csv(view: View, edits: Edits) -> str:
 def page(content: Mapping[str, Any], sheets: Sequence[bytes]) -> str:
     """The HTML of the page."""
     templates = files("c3clust.report") / "templates"
-    style, html = ((templates / name).read_text(encoding="utf-8") for name in ("page.css", "page.html.j2"))
+    style, html = ((templates / name).read_text(encoding="utf-8") for name in ("page.css", "page.html"))
     scripts = [(templates / "scripts" / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS]
     code = '"use strict";\n(() => {\n' + "\n".join(scripts) + "})();\n"
-    template = Environment(autoescape=True).from_string(html)
-    return template.render(
-        title=content["title"],
-        style=Markup(style),
-        code=Markup(code),
-        style_hash=_hash(style),
-        code_hash=_hash(code),
-        data=_json(content),
-        sheets=_json([_data_url(sheet) for sheet in sheets]),
-    )
+    parts = {
+        "title": escape(content["title"]),
+        "style": style,
+        "code": code,
+        "style_hash": _hash(style),
+        "code_hash": _hash(code),
+        "data": _json(content),
+        "sheets": _json([_data_url(sheet) for sheet in sheets]),
+    }
+    return PLACE.sub(lambda found: parts[found[1]], html)
 
 
-def _json(value: Any) -> Markup:
+def _json(value: Any) -> str:
     """JSON in ASCII that cannot end a script element or open a comment."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False)
-    return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
 def _data_url(sheet: bytes) -> str:

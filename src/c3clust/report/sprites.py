@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from PIL import Image, features
 
 from c3clust.errors import InputError
 
@@ -48,6 +47,8 @@ class Plan:
 
     @property
     def mime(self) -> str:
+        from PIL import features
+
         if features.check("webp"):
             return "image/webp"
         return "image/jpeg" if self.quality else "image/png"
@@ -109,6 +110,8 @@ def _sheets(how: Plan, chunks: Iterator[np.ndarray]) -> Iterator[bytes]:
 
 def _tile(picture: np.ndarray, how: Plan) -> np.ndarray:
     if picture.shape[:2] != (how.height, how.width):
+        from PIL import Image
+
         image = Image.fromarray(picture)
         picture = np.asarray(image.resize((how.width, how.height), Image.Resampling.LANCZOS, reducing_gap=3.0))
     width, height = how.cell
@@ -117,6 +120,8 @@ def _tile(picture: np.ndarray, how: Plan) -> np.ndarray:
 
 
 def _encode(tiles: list[np.ndarray], how: Plan) -> bytes:
+    from PIL import Image
+
     columns = min(how.columns, len(tiles))
     rows = -(-len(tiles) // columns)
     width, height = how.cell

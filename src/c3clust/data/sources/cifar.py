@@ -26,8 +26,8 @@ SITE = "https://www.cs.toronto.edu/~kriz"
 AGAIN = f"Fetch it again from {ADDRESS}."
 
 
-def _public(number: int, classes: str, folders: tuple[str, str], *aliases: str) -> PublicDataset:
-    name, file = f"cifar{number}", f"cifar-{number}"
+def _public(number: int, classes: str, folders: tuple[str, str], *aliases: str, name: str) -> PublicDataset:
+    file = f"cifar-{number}"
     return PublicDataset(
         name=name,
         what=f"CIFAR-{number}, small photographs: 60,000 images, 32 × 32, colour, {classes}",
@@ -40,8 +40,8 @@ def _public(number: int, classes: str, folders: tuple[str, str], *aliases: str) 
 
 
 DATASETS = (
-    _public(10, "10 classes", ("cifar-10-batches-bin", "cifar-10-batches-py")),
-    _public(100, "its 20 superclasses", ("cifar-100-binary", "cifar-100-python"), "cifar100-20"),
+    _public(10, "10 classes", ("cifar-10-batches-bin", "cifar-10-batches-py"), name="cifar10"),
+    _public(100, "its 20 superclasses", ("cifar-100-binary", "cifar-100-python"), "cifar100-20", name="cifar100"),
 )
 CIFAR10 = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 CIFAR100 = (
