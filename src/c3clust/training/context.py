@@ -105,7 +105,7 @@ class TrainingContext:
 
     def assignments(self, network: nn.Module) -> np.ndarray:
         """Soft assignments c [n, M] of the un-augmented samples."""
-        return np.concatenate([c.numpy() for _, c in self.embed(network)])
+        return gather(((c,) for _, c in self.embed(network)), len(self.x))[0]
 
     def features(self, network: Any) -> tuple[Tensor, Tensor]:
         """z [n, D] and h [n, F] of the un-augmented samples, for networks that encode and project."""
@@ -154,7 +154,8 @@ class TrainingContext:
         """z [n, D] and c [n, M]. z is computed on access where it is the samples themselves, and too large."""
         if isinstance(network, Centres) and self.bytes > self.limit:
             return Projections(network, self.x, self.size, prod(self.shape)), self.assignments(network)
-        return gather(self.embed(network), len(self.x))
+        z, c = gather(self.embed(network), len(self.x))
+        return z, c
 
 
 def find_device(device: str) -> torch.device:

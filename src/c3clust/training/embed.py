@@ -43,17 +43,18 @@ def embed(
     network.train(was_training)
 
 
-def gather(pairs: Iterator[tuple[Tensor, Tensor]], n: int) -> tuple[np.ndarray, np.ndarray]:
-    """All of n pairs of rows, as two arrays that exist once: a list of parts to join would hold them twice."""
+def gather(parts: Iterator[tuple[Tensor, ...]], n: int) -> tuple[np.ndarray, ...]:
+    """All of n rows of each of several outputs, as arrays that exist once: a list of parts to join would hold them
+    twice, and keep the memory of the batches between them from being used again."""
     whole: tuple[np.ndarray, ...] = ()
     at = 0
-    for pair in pairs:
-        rows = tuple(part.numpy() for part in pair)
+    for batch in parts:
+        rows = tuple(part.numpy() for part in batch)
         whole = whole or tuple(np.empty((n, *part.shape[1:]), part.dtype) for part in rows)
         for array, part in zip(whole, rows, strict=True):
             array[at : at + len(part)] = part
         at += len(rows[0])
-    return whole[0], whole[1]
+    return whole
 
 
 @dataclass(frozen=True)
