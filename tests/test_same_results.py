@@ -54,7 +54,10 @@ def recorded():
     return json.loads(HASHES.read_text()) if HASHES.exists() else {"machine": {}, "labels": {}}
 
 
-@pytest.mark.parametrize("name", recorded()["labels"])
+NAMES = [pytest.param(name, marks=pytest.mark.slow if name == DEFAULT else ()) for name in recorded()["labels"]]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_labels_are_those_of_before(name):
     if recorded()["machine"] != machine():
         pytest.skip(f"the hashes were taken on {recorded()['machine']}, this is {machine()}")
