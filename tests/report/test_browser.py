@@ -3,11 +3,13 @@
 import io
 import tarfile
 from pathlib import Path
+from urllib.parse import unquote, urlparse
 
 import numpy as np
 import pytest
 from PIL import Image
 
+from c3clust import KMeans, load, regroup, split, undo
 from c3clust.records import edits
 from c3clust.records.duplicates import Duplicates
 from c3clust.records.outliers import Outlier
@@ -173,6 +175,67 @@ def test_an_image_opens_large_and_leads_to_its_cluster(visit, made):
     assert page.evaluate("document.activeElement.className").startswith("cluster")
 
 
+def test_an_image_links_to_its_original_file(visit, new_run, digits, tmp_path):
+    x, y = digits
+    folder = tmp_path / "my photos #1"
+    names = [f"sub/a b%{i}?.png" for i in range(40)]
+    (folder / "sub").mkdir(parents=True)
+    for name, pixels in zip(names, x, strict=False):
+        Image.fromarray(pixels[0]).save(folder / name)
+    data = {"place": str(folder), "n": 40, "shape": [1, 8, 8], "policy": "photo", "classes": None, "skipped": []}
+    page = visit(new_run(tmp_path / "runs" / "a", x[:40], y[:40], names, n_clusters=3, data=data).url)
+    page.locator("#gallery .thumb").first.click()
+    link = page.locator("dialog a")
+    name = link.inner_text()
+    assert not link.get_attribute("href").startswith("/")  # a run that moves with its pictures finds them
+    with page.expect_popup() as opened:
+        link.click()
+    opened.value.wait_for_load_state()
+    assert opened.value.evaluate("document.images[0].naturalWidth") == 8
+    assert Path(unquote(urlparse(opened.value.url).path)) == folder / name
+
+
+def test_search_finds_by_name(visit, made):
+    page = visit(made.url)
+    page.get_by_label("Find by name").fill("DIGIT 012")
+    assert page.locator(".find .thumb").count() == sum("digit 012" in made.names[i] for i in made.view.index)
+    assert f"{page.locator('.find .thumb').count()} images found" in page.locator(".find p").inner_text()
+    row = int(page.locator(".find .thumb").first.get_attribute("data-row"))
+    page.locator(".find .thumb").first.click()
+    assert made.names[made.view.index[row]] in page.locator("dialog").inner_text()
+    assert page.locator("dialog a").count() == 0  # digits are no files
+    page.keyboard.press("Escape")
+    page.get_by_label("Find by name").fill("nobody")
+    assert page.locator(".find p").inner_text() == "0 images found."
+    assert page.locator(".find .thumb").count() == 0
+
+
+def test_terms_of_the_method_come_last(visit, made):
+    page = visit(made.url)
+    order = page.locator("main > section").evaluate_all("all => all.map((each) => each.id)")
+    assert order.index("truth") < order.index("training") < order.index("made")
+    assert not page.locator('[data-curve="positives_per_view"]').is_visible()
+
+
+def test_labels_of_axes_are_legible_on_a_phone(visit, made):
+    page = visit(made.url, 375, 812, has_touch=True, is_mobile=True)
+    chart = page.locator('[data-curve="loss"]')
+    chart.scroll_into_view_if_needed()
+    boxes = chart.locator("svg text").evaluate_all(
+        "all => all.map((t) => [t.getBoundingClientRect(), parseFloat(getComputedStyle(t).fontSize)])"
+        ".map(([b, size]) => [b.left, b.right, b.top, b.bottom, size])"
+    )
+    assert len(boxes) > 6
+    assert all(left >= 0 and right <= 375 and size >= 12 for left, right, _, _, size in boxes)
+    overlaps = [
+        (a, b)
+        for i, a in enumerate(boxes)
+        for b in boxes[:i]
+        if min(a[1], b[1]) - max(a[0], b[0]) > 1 and min(a[3], b[3]) - max(a[2], b[2]) > 3
+    ]
+    assert overlaps == []
+
+
 def test_hovering_the_map_shows_a_picture(visit, made):
     page = visit(made.url)
     tip = page.locator("#tip")
@@ -255,6 +318,7 @@ def test_curves_of_both_stages_are_drawn(visit, made):
     assert loss.locator("path.line").count() == 2
     assert "from 11 at epoch 1 to" in loss.locator("svg").first.get_attribute("aria-label")
     assert page.locator('[data-curve="cluster_sizes"] path.area').count() == 20
+    page.locator("#training summary").click()
     assert page.locator('[data-curve="positives_per_view"] .ref').count() == 1
     loss.locator("svg").first.hover()
     assert "epoch" in loss.locator(".read").first.inner_text()
@@ -414,6 +478,34 @@ def test_merged_and_named_clusters(visit, run):
     assert "Merged with 7" in page.locator("#cluster-2").inner_text()
 
 
+def test_the_page_after_split_regroup_and_undo(visit, digits, tmp_path):
+    x = digits[0][:120]
+    run = tmp_path / "run"
+    KMeans(n_clusters=3, random_state=0).fit(x, run_dir=run)
+
+    def shown():
+        """The title, the clusters in the page, and the sum of their sizes."""
+        page = visit((run / "report.html").as_uri())
+        assert page.locator("#gallery .thumb").count() > 0
+        sizes = page.locator("#gallery .cluster .figures > span:first-child b").all_inner_texts()
+        clusters = page.locator("#gallery .cluster").evaluate_all("all => all.map((each) => Number(each.dataset.id))")
+        return page.locator("h1").inner_text(), clusters, sum(int(size) for size in sizes)
+
+    title, clusters, _ = shown()
+    assert (title, sorted(clusters)) == ("120 images in 3 clusters", [0, 1, 2])
+    split(run, 1, X=x)
+    after, parts, _ = shown()
+    assert (after, len(parts)) == ("120 images in 4 clusters", 4)
+    assert sorted(parts) == sorted(set(load(run).predict(x)))
+    regroup(run, 6, X=x)
+    grown, six, sizes = shown()
+    assert (grown, sizes) == ("120 images in 6 clusters", 120)
+    assert sorted(six) == list(range(6))
+    undo(run)
+    undo(run)
+    assert shown()[:2] == (title, clusters)
+
+
 def test_photographs(visit, new_run, tmp_path):
     if not PHOTOS.exists():
         pytest.skip(f"there is no {PHOTOS}")
@@ -467,6 +559,12 @@ def test_clusters_of_rows_show_what_sets_them_apart(visit, tmp_path, new_record)
         ["job = <i>cook", "100%", "50%", "+1.0"],
     ]
     assert page.locator("#cluster-1 .said").first.inner_text().startswith("age 9, job smith, size")
+    axis, less, more = (
+        page.locator(f"#cluster-0 .apart {part}").first.bounding_box() for part in (".axis", ".less", ".more")
+    )
+    middle = axis["x"] + axis["width"] / 2
+    assert less["x"] + less["width"] == pytest.approx(middle, abs=1)  # negative differences to the left
+    assert more["x"] == pytest.approx(middle, abs=1)
 
 
 @pytest.mark.parametrize("width", [1280, 375])

@@ -31,7 +31,9 @@ __all__ = ["render", "write"]
 FILE = "report.html"
 CLUSTERS = "clusters.csv"
 PLACE = re.compile(r"{{ (\w+) }}")  # in the template
-SCRIPTS = ("base", "thumbs", "dialogs", "summary", "copies", "outliers", "map", "curves", "how_many", "truth", "theme")
+SCRIPTS = (
+    "base", "thumbs", "find", "dialogs", "summary", "copies", "outliers", "map", "curves", "how_many", "truth", "theme",
+)  # fmt: skip
 
 
 def render(run_dir: Path) -> Path:

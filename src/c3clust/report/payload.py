@@ -2,8 +2,11 @@
 
 import json
 import math
+import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 
@@ -49,6 +52,7 @@ def payload(record: RunRecord, view: View, edits: Edits, run: str = "RUN") -> di
         "clusters": [_cluster(i, view, edits, similarity) for i in live] + _apart(view, edits, similarity),
         "classes": view.classes,
         "items": _items(view),
+        "files": _files(record, view, run),
         "copies": _copies(view),
         "outliers": _outliers(view, edits),
         "thumbs": _thumbs(view),
@@ -129,6 +133,20 @@ def _items(view: View) -> dict[str, Any]:
         "copy": view.is_copy.tolist() if view.n_copies else None,
         "copies": _folded(view),
     }
+
+
+def _files(record: RunRecord, view: View, run: str) -> str | None:
+    """The address of the folder of pictures, relative to the page; None if they are not files of a folder that exists.
+
+    Relative, so that a run which is moved or sent with its pictures still finds them.
+    """
+    place = Path(str(record.data.get("place") or ""))
+    if view.noun != "image" or not place.name or not place.is_dir() or not (place / view.names[0]).is_file():
+        return None
+    try:
+        return f"./{quote(Path(os.path.relpath(place.resolve(), Path(run).resolve())).as_posix())}/"
+    except ValueError:  # another drive
+        return f"{place.resolve().as_uri()}/"
 
 
 def _folded(view: View) -> list[int] | None:

@@ -1,10 +1,11 @@
 /* Training curves */
 const CURVES = [
   ["loss", "Loss", "What each stage minimises. The loss of the second stage is negative by definition."],
-  ["positives_per_view", "Positives per view", "The number of views in a batch that are treated as positives of a view."],
   ["cluster_sizes", "Cluster sizes", "The share of each cluster after each epoch."],
   ["labels_changed", "Labels changed", "Assignments that differ from the previous epoch; they should approach zero."],
 ];
+/* Terms of the method, below the rest */
+const TERMS = new Map([["positives_per_view", "The number of views in a batch that are treated as positives of a view."]]);
 const HUES = ["var(--c0)", "var(--c4)", "var(--c2)", "var(--c8)"];
 function training() {
   const trained = run.stages.filter((stage) => Object.keys(stage.curves).length);
@@ -19,7 +20,7 @@ function training() {
   };
   const stages = trained.map((stage) => `${stage.name} (${plural(stage.epochs ?? 0, "epoch")}${stage.seconds === null ? "" : `, ${time(stage.seconds)}`})`).join(", then ");
   section("training", "Training", `Epoch by epoch: ${stages}.`, null, h("div", { class: "charts" }, CURVES.map(chart)),
-    rest.length ? h("details", {}, h("summary", {}, "More curves"), h("div", { class: "charts" }, rest.map((key) => chart([key, capital(key.replaceAll("_", " ")), ""])))) : null);
+    rest.length ? h("details", {}, h("summary", {}, "More curves"), h("div", { class: "charts" }, rest.map((key) => chart([key, capital(key.replaceAll("_", " ")), TERMS.get(key) ?? ""])))) : null);
 }
 function ticks(low, high, most = 4) {
   const rough = (high - low) / most, power = 10 ** Math.floor(Math.log10(rough));
@@ -29,7 +30,7 @@ function ticks(low, high, most = 4) {
   return { at: out, digits: Math.max(0, -Math.floor(Math.log10(step) + 1e-9) + (step / power === 2.5 ? 1 : 0)) };
 }
 function panel(key, title, stage, all) {
-  const W = 300, T = 160, left = 38, right = 8, top = 10, bottom = 20;
+  const W = 300, T = 160, left = 44, right = 8, top = 10, bottom = 22;
   const sizes = key === "cluster_sizes", { epoch, value } = stage.curves[key];
   const own = key === "loss" || key.endsWith("_loss") ? [stage] : all;
   const values = own.flatMap((one) => one.curves[key].value).filter((v) => v !== null);

@@ -44,7 +44,8 @@ function openCluster(id) {
 }
 function openItem(row) {
   const id = items.cluster[row], known = className(row), confidence = items.confidence[row];
-  const facts = [["Name", items.name[row]], ["Cluster", byId(id).name], ["Confidence", percent(confidence, 1)]];
+  const file = original(row), name = file === null ? items.name[row] : h("a", { href: file, target: "_blank", rel: "noopener", title: "Open the original file" }, items.name[row]);
+  const facts = [["Name", name], ["Cluster", byId(id).name], ["Confidence", percent(confidence, 1)]];
   if (known !== null) facts.push(["Class", known]);
   if (items.copies && items.copies[row]) facts.push(["Copies", count(items.copies[row])]);
   const box = openDialog("one", h("h2", {}, capital(run.noun)), null,

@@ -14,7 +14,7 @@ function howMany() {
   section("how-many", "How many clusters", `${found.reason}${looked}`, null, charts, h("div", { class: "notes" }, next, kept), related(tree, splits, found.run));
 }
 function evidence(key, title, why, ks, lines, band, chosen, other) {
-  const T = 200, left = 38, right = 12, top = 26, bottom = 22, from = ks.findIndex((k) => k > 1);
+  const T = 200, left = 44, right = 12, top = 26, bottom = 22, from = ks.findIndex((k) => k > 1);
   const at = ks.slice(from), values = [...lines, ...(band ?? [])].flatMap((line) => line.slice(from));
   const low = Math.min(0, ...values), high = Math.max(...values, low + .01);
   const y = (v) => top + (high - v) / (high - low) * (T - top - bottom), i = ks.indexOf(chosen);

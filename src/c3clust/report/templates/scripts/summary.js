@@ -92,7 +92,7 @@ function gallery() {
   const lede = run.shown < run.n ? `${count(run.shown)} of the ${count(run.n)} ${run.noun}s are in this page: the most typical and the least certain of each cluster, and a random sample of the rest.`
     : `All ${count(run.n)} ${run.noun}s are in this page. Typical ones are nearest to the centre of their cluster.`;
   const none = clusters.filter((c) => !c.size), example = clusters.find((c) => c.suggested);
-  section("clusters", "Clusters", example ? [lede, " Suggested names are guesses, and not in use; to use them all: ", h("code", {}, `c3clust label ${run.made.run} --suggested`)] : lede, h("div", { class: "controls" }, h("span", { class: "small", "aria-hidden": "true" }, "Sort by"), order), list,
+  section("clusters", "Clusters", example ? [lede, " Suggested names are guesses, and not in use; to use them all: ", h("code", {}, `c3clust label ${run.made.run} --suggested`)] : lede, h("div", { class: "controls" }, h("span", { class: "small", "aria-hidden": "true" }, "Sort by"), order), finder(), list,
     none.length ? h("p", { class: "small empty-note" }, `Empty: ${none.map((c) => c.name).join(", ")}.`) : null);
 }
 function cluster(c) {
@@ -123,6 +123,6 @@ function columns(c) {
   const far = Math.max(...c.traits.map((t) => Math.abs(t.weight)), 1);
   return h("table", { class: "apart" }, h("thead", {}, h("tr", {}, ["Column", "Here", "All", "Difference"].map((name) => h("th", { scope: "col" }, name)))),
     h("tbody", {}, c.traits.map((t) => h("tr", {}, h("th", { scope: "row" }, t.name), h("td", {}, value(t, t.here)), h("td", {}, value(t, t.all)),
-      h("td", { title: "Difference of the means in standard deviations of all rows" }, h("span", { class: t.weight < 0 ? "less" : "more", vars: { "--w": `${Math.abs(t.weight) / far * 100}%` } }),
+      h("td", { title: "Difference of the means in standard deviations of all rows" }, h("span", { class: "axis" }, h("i", { class: t.weight < 0 ? "less" : "more", vars: { width: `${Math.abs(t.weight) / far * 50}%` } })),
         `${t.weight > 0 ? "+" : ""}${fixed(t.weight, 1)}`)))));
 }
