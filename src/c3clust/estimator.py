@@ -142,6 +142,7 @@ class Estimator(
             self._train(context)
             if run is not None:
                 run.finish(self, dataset, prepared.features)
+        self._folder_ = None if run is None else run.folder
         return self
 
     def transform(self, X: Any) -> np.ndarray:
@@ -175,6 +176,16 @@ class Estimator(
         model_io.write(folder / "model", content, {**self.network_.state_dict(), **tensors, **rule})
         write_steps(folder, self._steps())
         return folder
+
+    def to_onnx(self, path: str | Path) -> Path:
+        """Write one ONNX file from pixels (through the encoder) or features to z, probabilities and labels.
+
+        `c3clust.onnx_model.load` and `c3clust predict` read it without torch; docs/DEPLOY.md says how others do.
+        """
+        check_is_fitted(self)
+        from c3clust.deploy import to_onnx
+
+        return to_onnx(self, method_name(self), path)
 
     @property
     def device_(self) -> torch.device:

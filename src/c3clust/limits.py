@@ -16,6 +16,7 @@ DEFAULTS = {
     "C3CLUST_MAX_SMALL": 2**28,  # bytes that any data file may unpack to
     "C3CLUST_MAX_IMAGE": 2**28,  # bytes of one encoded image
     "C3CLUST_MAX_PIXELS": 89_478_485,  # of one image: Pillow's own limit, 256 MiB of RGB
+    "C3CLUST_MAX_ONNX": 2**31 - 1,  # bytes of one ONNX file: the limit of the format itself
     "C3CLUST_MAX_TAR_HEADER": 2**20,  # bytes of the header of one file in a tar
 }
 

@@ -31,6 +31,14 @@ Run = Annotated[
     Path, typer.Argument(help="The folder of a finished run.", show_default=False, autocompletion=complete.runs)
 ]
 NewRun = Annotated[Path, typer.Option("-o", "--out", help="The folder of the new run.")]
+SavedEncoder = Annotated[
+    str | None,
+    typer.Option(
+        "--encoder",
+        help="That of the run, if it is not built in: it must be named again.",
+        autocompletion=complete.encoders,
+    ),
+]
 Seed = Annotated[int, typer.Option("--seed", help="Same seed, same clusters.", min=0)]
 Recipe = Annotated[
     str | None, typer.Option("--recipe", help="See: c3clust list recipes.", autocompletion=complete.recipes)

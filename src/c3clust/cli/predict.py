@@ -3,7 +3,7 @@
 import json
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,17 +15,15 @@ __all__ = ["evaluate", "predict"]
 
 
 def predict(
-    run: opt.Run,
+    run: Annotated[
+        Path,
+        typer.Argument(
+            help="The folder of a finished run, or an .onnx file.", show_default=False, autocompletion=complete.runs
+        ),
+    ],
     source: opt.Source,
     out: Annotated[Path | None, typer.Option("-o", "--out", help="A CSV file.", show_default="the screen")] = None,
-    encoder: Annotated[
-        str | None,
-        typer.Option(
-            "--encoder",
-            help="That of the run, if it is not built in: it must be named again.",
-            autocompletion=complete.encoders,
-        ),
-    ] = None,
+    encoder: opt.SavedEncoder = None,
     column: opt.Columns = None,
     device: opt.Device = None,
     cache: opt.Cache = None,
@@ -36,24 +34,40 @@ def predict(
 ) -> None:
     """Sort new images into the clusters of a run: name, cluster, confidence as CSV.
 
-    Example:  c3clust predict runs/photos tomorrow/ -o tomorrow.csv
+    Examples:
+
+      c3clust predict runs/photos tomorrow/ -o tomorrow.csv
+
+      c3clust predict photos.onnx tomorrow/
     """
-    from c3clust import data, methods
+    from c3clust import data
     from c3clust.records.assignments import Assignments
 
-    named = {name: value for name, value in (("device", device), ("encoder", encoder)) if value}
-    estimator = methods.load_model(run, **named)
+    model, reading = _load(run, {"device": device, "encoder": encoder})
     given = opt.reading_options(column, cache, workers, memory, max_bad, outside)
-    options = estimator.preprocessor_.load_options() | {
-        name: value for name, value in given.items() if value is not None
-    }
-    samples = data.load(source, **options)
-    assignments = Assignments(samples.names, *estimator._predict(samples))
+    samples = data.load(source, **reading | {name: value for name, value in given.items() if value is not None})
+    assignments = Assignments(samples.names, *model._predict(samples))
     if out is None:
         opt.write_out(assignments.csv())
     else:
         assignments.write(out)
     opt.print_skipped(samples.skipped)
+
+
+def _load(run: Path, given: dict[str, str | None]) -> tuple[Any, dict[str, Any]]:
+    """The model of a run folder or of an .onnx file, which needs no torch, and how it reads samples."""
+    named = {name: value for name, value in given.items() if value}
+    if run.suffix == ".onnx" and not run.is_dir():
+        from c3clust import onnx_model
+
+        if named:
+            raise InputError(f"{run} has all that it needs: leave --{next(iter(named))} out.")
+        found = onnx_model.load(run)
+        return found, found.load_options()
+    from c3clust import methods
+
+    estimator = methods.load_model(run, **named)
+    return estimator, estimator.preprocessor_.load_options()
 
 
 def evaluate(

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from c3clust.cli import options as opt
+from c3clust.errors import RunError
 
 __all__ = ["export", "import_", "report"]
 
@@ -24,7 +25,10 @@ def export(
     run: opt.Run,
     to: Annotated[Path, typer.Option("--to", help="A new folder, which gets one folder per cluster; or a new file.")],
     kind: Annotated[
-        str, typer.Option("--format", help="folders: the images; cc: the network, for CC's released code.")
+        str,
+        typer.Option(
+            "--format", help="folders: the images; onnx, hf: the model; cc: the network, for CC's released code."
+        ),
     ] = "folders",
     min_confidence: Annotated[
         float,
@@ -33,8 +37,9 @@ def export(
     link: Annotated[bool, typer.Option("--link", help="Link to the originals instead of copying them.")] = False,
     source: Annotated[str | None, typer.Option("--source", help="Where the images are now, if they moved.")] = None,
     outside: opt.Outside = False,
+    encoder: opt.SavedEncoder = None,
 ) -> None:
-    """Copy the images of a run into one folder per cluster, or its network into a file. Originals are not changed.
+    """Copy the images of a run into one folder per cluster, or its model into a file. Originals are not changed.
 
     The confidence of C3 on features estimates, without labels, the chance that an image is in the right cluster. That
     of other methods is not calibrated: it orders the images, no more.
@@ -43,11 +48,16 @@ def export(
 
       c3clust export runs/photos --to sorted/ --min-confidence 0.8
 
+      c3clust export runs/photos --format onnx --to photos.onnx
+
       c3clust export runs/cc --format cc --to checkpoint_1000.tar
     """
     from c3clust import checks
 
-    if checks.choice("--format", kind, ("folders", "cc")) == "cc":
+    if checks.choice("--format", kind, ("folders", "onnx", "hf", "cc")) in ("onnx", "hf"):
+        _export_model(run, to, kind, encoder)
+        return
+    if kind == "cc":
         from c3clust.methods import export_checkpoint
 
         export_checkpoint(run, to)
@@ -59,6 +69,20 @@ def export(
     opt.out(f"{exported.n:,} images in {len(exported.folders)} folders of {to}")
     for name in exported.missing:
         opt.err(f"could not be read: {name}")
+
+
+def _export_model(run: Path, to: Path, kind: str, encoder: str | None) -> None:
+    """The model as an ONNX file, or as a folder in the layout of Hugging Face."""
+    from c3clust.methods import load_model
+
+    model = load_model(run, **({"encoder": encoder} if encoder else {}))
+    if kind == "onnx":
+        opt.out(f"Model: {model.to_onnx(to)}, {to.stat().st_size:,} bytes")
+        return
+    if to.exists():
+        raise RunError(f"{to} exists: give the name of a new folder.")
+    model.save_pretrained(to)
+    opt.out(f"Model: {to}, with its card {to / 'README.md'}")
 
 
 def import_(

@@ -45,19 +45,25 @@ def compiled(network: nn.Module, shape: tuple[int, ...]) -> Callable[[Tensor], T
     return run if close else None
 
 
+def exported(network: nn.Module, x: Tensor, dynamic: dict[str, dict[int, str]], **options: Any) -> bytes:
+    """The content of an ONNX file. dynamic: the sides that vary of the input x and then of each output, by name."""
+    content: Any = io.BytesIO()
+    first, *outputs = dynamic
+    with warnings.catch_warnings(), torch.inference_mode(), _silent(), _signals_held():
+        warnings.simplefilter("ignore")  # values of the shape become constants, as they should
+        options |= {"input_names": [first], "output_names": outputs, "dynamic_axes": dynamic}
+        torch.onnx.export(network, (x,), content, dynamo=False, **options)
+    return content.getvalue()
+
+
 def _session(network: nn.Module, shape: tuple[int, ...]) -> Callable[[Tensor], Tensor]:
     import onnxruntime
 
-    content: Any = io.BytesIO()
-    with warnings.catch_warnings(), torch.inference_mode(), _silent(), _signals_held():
-        warnings.simplefilter("ignore")  # values of the shape become constants, as they should
-        names: dict[str, Any] = {"input_names": ["x"], "output_names": ["h"]}
-        dynamic = {"x": {0: "n"}, "h": {0: "n"}}
-        torch.onnx.export(network, (torch.zeros(2, *shape),), content, dynamic_axes=dynamic, dynamo=False, **names)
+    content = exported(network, torch.zeros(2, *shape), {"x": {0: "n"}, "h": {0: "n"}})
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = torch.get_num_threads()
     options.log_severity_level = 3  # errors
-    session = onnxruntime.InferenceSession(content.getvalue(), options, providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
 
     def run(x: Tensor) -> Tensor:
         return torch.from_numpy(session.run(None, {"x": np.ascontiguousarray(x.numpy(), dtype=np.float32)})[0])

@@ -44,7 +44,7 @@ class Same(nn.Conv2d):
 
     def forward(self, x: Tensor) -> Tensor:
         kernel, stride = self.kernel_size[0], self.stride[0]
-        rows, columns = (max((-(-side // stride) - 1) * stride + kernel - side, 0) for side in x.shape[2:])
+        rows, columns = (max((-(-side // stride) - 1) * stride + kernel - side, 0) for side in map(int, x.shape[2:]))
         if rows % 2 or columns % 2:
             x = F.pad(x, (columns // 2, columns - columns // 2, rows // 2, rows - rows // 2))
             return F.conv2d(x, self.weight, None, self.stride, 0, 1, self.groups)

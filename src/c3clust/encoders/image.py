@@ -33,7 +33,7 @@ class Prepared(nn.Module):
         self.register_buffer("std", torch.tensor(std).view(1, -1, 1, 1), persistent=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        x = x.expand(-1, 3, -1, -1) if self.mean.numel() == 3 else x
+        x = x.expand(-1, 3, -1, -1) if self.mean.numel() == 3 and x.shape[1] == 1 else x
         return self.module(x.sub(self.mean).div(self.std)).flatten(1)
 
 

@@ -71,6 +71,7 @@ def load_model(folder: str | Path, **given: Any) -> Any:
     for state in found[first + 1 :]:
         split = Split.read(state)
         estimator._steps_ += [split, Edits.read(state, split.n_clusters)]
+    estimator._folder_ = Path(folder)
     return estimator
 
 

@@ -14,6 +14,7 @@ from c3clust import checks
 from c3clust.errors import InputError
 from c3clust.estimator import Estimator, TrainingOptions
 from c3clust.methods._documentation import Documented, with_inherited_entries
+from c3clust.methods._hub import Pretrained
 from c3clust.networks.autoencoder import Autoencoder
 from c3clust.networks.readouts import Centred
 from c3clust.preprocess import SCALES, InputOptions
@@ -33,7 +34,7 @@ parameters = dataclass(eq=False, repr=False, kw_only=True)
 
 
 @dataclass(eq=False, repr=False)
-class Clusterer(Documented, Estimator):
+class Clusterer(Documented, Pretrained, Estimator):
     """The parameters of every method.
 
     Parameters

@@ -44,10 +44,11 @@ class VariationalAutoencoder(Autoencoder):
 
     def __init__(self, shape: tuple[int, ...], hidden: Sequence[int], code_dim: int) -> None:
         super().__init__(shape, hidden, code_dim, code_outputs=2 * code_dim)
+        self.code_dim = code_dim
 
     def posterior(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """μ and log σ² of q(z|x): [N, D] each; the variance stays within e^±10."""
-        mu, log_var = self.f(self.scaled(x)).chunk(2, dim=1)
+        mu, log_var = self.f(self.scaled(x)).split(self.code_dim, dim=1)
         return mu, log_var.clamp(-10, 10)
 
     def forward(self, x: Tensor) -> Tensor:

@@ -76,7 +76,7 @@ class LinearHeads(nn.Module):
 
     def logits(self, h: Tensor) -> Tensor:
         """The logits of every head: [N, F] -> [N, H, M]."""
-        return self.linear(h).unflatten(1, self.shape)
+        return self.linear(h).reshape(-1, *self.shape)
 
     def assign(self, h: Tensor) -> Tensor:
         """The soft assignments of every head, rows sum to 1: [N, F] -> [N, H, M]."""

@@ -47,7 +47,7 @@ class VotingHeads(nn.Module):
         """The assignments [M, N, K] of the members."""
         rows = z.double().T[self.dims].transpose(1, 2)  # [M, N, f]
         rows = torch.where(self.unit, F.normalize(rows, dim=2, eps=1e-9), rows)
-        return torch.baddbmm(self.bias.double()[:, None], rows, self.weight.double().mT).softmax(dim=2)
+        return torch.baddbmm(self.bias.double()[:, None], rows, self.weight.double().transpose(1, 2)).softmax(dim=2)
 
     def vote(self, z: Tensor) -> Tensor:
         """The mean [N, K] of the members' assignments."""
