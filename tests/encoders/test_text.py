@@ -7,7 +7,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import c3clust
-from c3clust import CC, KMeans, augment, data, encoders
+from c3clust import CC, KMeans, augment, data, encoders, methods
 from c3clust.encoders import text
 from c3clust.errors import DataError, InputError, MissingExtraError, RunError
 
@@ -231,3 +231,14 @@ def test_minilm_knows_what_belongs_together():
         encoders.load("minilm"), ["A dog runs in the park.", "The puppy plays outside.", "Shares fell on Monday."]
     )
     assert h[0] @ h[1] > 0.4 > 0.2 > h[0] @ h[2]
+
+
+@pytest.mark.parametrize("name", ["kmeans", "c3"])
+def test_a_text_alone_is_predicted_as_among_others(name, bert, sentences):
+    known = methods.parameters(name)
+    small = {k: v for k, v in {"n_init": 1, "members": 1, "prior": "even"}.items() if k in known}
+    fitted = methods.load(name)(2, encoder=f"bert:{bert}", random_state=0, **small).fit(sentences)
+    together, c = fitted.predict(sentences), fitted.predict_proba(sentences)
+    for i in (0, len(sentences) - 1):
+        assert fitted.predict(sentences[i : i + 1])[0] == together[i]
+        np.testing.assert_allclose(fitted.predict_proba(sentences[i : i + 1])[0], c[i], rtol=1e-3, atol=1e-4)
