@@ -4,7 +4,19 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-__all__ = ["entropy", "full_precision", "kl_rows", "nt_xent", "sharpened", "twin_mask", "xlogx"]
+__all__ = [
+    "balanced_cross_entropy",
+    "entropy",
+    "full_precision",
+    "fuzzy_centres",
+    "fuzzy_memberships",
+    "kl_rows",
+    "nt_xent",
+    "pair_bce",
+    "sharpened",
+    "twin_mask",
+    "xlogx",
+]
 
 
 def full_precision(x: Tensor) -> Tensor:
@@ -49,3 +61,31 @@ def nt_xent(v_a: Tensor, v_b: Tensor, tau: float) -> Tensor:
     s = s.masked_fill(torch.eye(len(s), dtype=torch.bool, device=s.device), -torch.inf)
     twin = torch.arange(len(s), device=s.device).roll(len(v_a))  # [2K] the other view of each row
     return F.cross_entropy(s, twin)
+
+
+def balanced_cross_entropy(logits: Tensor, labels: Tensor, chosen: Tensor) -> Tensor:
+    """The mean, over the clusters that have chosen samples, of their mean cross entropy: clusters weigh the same.
+
+    0 where no sample is chosen. logits: [N, M]; labels: [N]; chosen: [N] bool.
+    """
+    weight = F.one_hot(labels, logits.shape[1]) * chosen[:, None]  # [N, M]
+    sizes = weight.sum(dim=0)  # [M]
+    each = -(weight * F.log_softmax(full_precision(logits), dim=1)).sum(dim=0) / sizes.clamp_min(1)  # [M]
+    return each.sum() / (sizes > 0).sum().clamp_min(1)
+
+
+def pair_bce(g: Tensor, r: Tensor) -> Tensor:
+    """-r log g - (1 - r) log(1 - g) of each pair, g within [1e-6, 1 - 1e-6] so that it is finite. Any shape."""
+    g = full_precision(g).clamp(1e-6, 1 - 1e-6)
+    return -(r * g.log() + (1 - r) * torch.log1p(-g))
+
+
+def fuzzy_memberships(d2: Tensor, m: float) -> Tensor:
+    """p_ik ~ d_ik^(-2 / (m - 1)) of fuzzy c-means, rows sum to 1. d2: [N, M], squared distances; m > 1."""
+    return torch.softmax(-d2.clamp_min(1e-12).log() / (m - 1), dim=1)
+
+
+def fuzzy_centres(z: Tensor, p: Tensor, m: float) -> Tensor:
+    """Σ_i p_ik^m z_i / Σ_i p_ik^m, the means of fuzzy c-means. z: [N, D]; p: [N, M] -> [M, D]."""
+    w = p**m
+    return w.T @ z / w.sum(dim=0).clamp_min(torch.finfo(w.dtype).tiny)[:, None]

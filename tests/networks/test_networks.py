@@ -6,6 +6,8 @@ from torch import nn
 
 from c3clust.errors import InputError
 from c3clust.networks import ClusterNet, backbone, names
+from c3clust.networks.maps import as_map, deep_channels, deep_map, shallow_channels, shallow_map
+from c3clust.networks.momentum import MomentumNetwork
 
 
 @pytest.mark.parametrize("name", [n for n in names() if n not in ("mlp", "shallow")])
@@ -71,3 +73,31 @@ def test_centres_replace_the_head():
     network.centres = nn.functional.normalize(torch.rand(3, 4), dim=1)
     z, c = network(torch.rand(5, 3, 2, 2))
     assert torch.equal(c.argmax(dim=1), (z @ network.centres.T).argmax(dim=1))
+
+
+def test_a_momentum_network_follows_without_gradient():
+    torch.manual_seed(0)
+    network = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.BatchNorm1d(3))
+    copy = MomentumNetwork(network, 0.75)
+    before = network[0].weight.detach().clone()
+    with torch.no_grad():
+        network[0].weight.add_(4.0)
+        network[1].num_batches_tracked.fill_(7)
+    copy.follow(network)
+    torch.testing.assert_close(copy.network[0].weight, before + 1)
+    assert copy.network[1].num_batches_tracked == 7
+    assert not any(p.requires_grad for p in copy.network.parameters())
+
+
+@pytest.mark.parametrize(("which", "shape"), [("convnet", (1, 12, 9)), ("resnet18", (3, 32, 32)), ("mlp", (7,))])
+def test_maps_inside_an_encoder(which, shape):
+    f, width = backbone(which, shape)
+    x = torch.rand(2, *shape)
+    shallow, deep = shallow_map(f, x), deep_map(f, x)
+    assert (shallow.shape[1], deep.shape[1]) == (shallow_channels(f, shape), deep_channels(f, width))
+    assert shallow.ndim == deep.ndim == 4
+    assert shallow.shape[2] >= deep.shape[2]
+    own = torch.nn.Flatten()
+    assert torch.equal(shallow_map(own, x), as_map(x))
+    assert shallow_channels(own, shape) == as_map(x).shape[1]
+    assert deep_map(own, x).shape == (2, x[0].numel(), 1, 1)

@@ -18,7 +18,7 @@ from c3clust.methods._hub import Pretrained
 from c3clust.networks.autoencoder import Autoencoder
 from c3clust.networks.readouts import Centred
 from c3clust.preprocess import SCALES, InputOptions
-from c3clust.training import TrainingContext, auto_epochs
+from c3clust.training import Stage, TrainingContext, auto_epochs
 
 __all__ = [
     "AutoencoderFields",
@@ -120,11 +120,13 @@ class TrainingFields(Documented):
     def _check_stage(self) -> None:
         checks.stage(self.epochs, self.batch_size, self.lr, self.schedule)
 
-    def _epochs(self, context: TrainingContext, steps: int, low: int, high: int) -> int:
-        """The epochs of the stage; "auto" comes to about `steps` steps, within [low, high]."""
-        if isinstance(self.epochs, int):
-            return self.epochs
-        return auto_epochs(len(context.x), self.batch_size, steps, low, high)
+    def _epochs(self, context: TrainingContext, steps: int, low: int, high: int, parameter: str = "epochs") -> int:
+        """The epochs of a stage by its parameter; "auto" comes to about `steps` steps, within [low, high]."""
+        epochs = getattr(self, parameter)
+        return epochs if epochs != "auto" else auto_epochs(len(context.x), self.batch_size, steps, low, high)
+
+    def _stage(self, name: str, epochs: int) -> Stage:
+        return Stage(name, epochs, self.batch_size, self.lr, self.schedule)
 
 
 @parameters
@@ -185,6 +187,12 @@ class NetworkFields(TrainingFields):
     projection_dim : int
         D, the width of z.
     """
+
+    example: ClassVar[str] = """    >>> from sklearn.datasets import load_digits
+    >>> from c3clust import methods
+    >>> x = load_digits().images[:100] / 16
+    >>> methods.load("NAME")(n_clusters=10, epochs=1, random_state=0).fit(x).predict_proba(x[:2]).shape
+    (2, 10)"""
 
     backbone: str | nn.Module = "auto"
     stem: str = "auto"

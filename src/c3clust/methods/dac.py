@@ -14,12 +14,13 @@ from collections.abc import Mapping
 from typing import final
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from c3clust import dist
 from c3clust.methods._base import Clusterer, NetworkFields, parameters
 from c3clust.networks import backbone
+from c3clust.networks.heads import LabelNet
 from c3clust.ops import full_precision
 from c3clust.training import Batch, Stage, TrainingContext
 
@@ -49,23 +50,6 @@ def pair_loss(p: Tensor, upper: float, lower: float) -> Tensor:
 
 
 # 2. Objective
-
-
-class LabelNet(nn.Module):
-    """Encoder f and a linear head with batch norm: x -> (unit features, assignment).
-
-    As in the released code, the logits are normalised over the batch: without it, all label features are nearly the
-    same at the start, and all pairs would be taken for similar.
-    """
-
-    def __init__(self, f: nn.Module, width: int, n_clusters: int) -> None:
-        super().__init__()
-        self.f = f
-        self.head = nn.Sequential(nn.Linear(width, n_clusters), nn.BatchNorm1d(n_clusters))
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        h = self.f(x).flatten(1)
-        return F.normalize(h, dim=1), torch.softmax(self.head(h), dim=1)
 
 
 class DACObjective:

@@ -13,13 +13,12 @@ from collections.abc import Iterator
 from typing import final
 
 import torch
-from torch import Tensor, nn
-from torch.nn import functional as F
+from torch import Tensor
 
 from c3clust import checks, dist
 from c3clust.methods._base import Clusterer, NetworkFields, parameters
 from c3clust.networks import backbone
-from c3clust.networks.heads import LinearHeads
+from c3clust.networks.heads import InformationNet
 from c3clust.ops import entropy, full_precision
 from c3clust.training import Batch, Stage, TrainingContext
 
@@ -46,23 +45,6 @@ def information_loss(p_a: Tensor, p_b: Tensor, lamb: float = 1.0) -> Tensor:
 
 
 # 2. Objective
-
-
-class InformationNet(nn.Module):
-    """Encoder f with sub-heads for M clusters (`main`) and for more (`over`): x -> (unit features, assignment)."""
-
-    def __init__(self, f: nn.Module, width: int, n_clusters: int, n_overclusters: int, n_heads: int) -> None:
-        super().__init__()
-        self.f = f
-        self.main, self.over = LinearHeads(width, n_clusters, n_heads), LinearHeads(width, n_overclusters, n_heads)
-
-    def encode(self, x: Tensor) -> Tensor:
-        """h = f(x): [N, F]."""
-        return self.f(x).flatten(1)
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        h = self.encode(x)
-        return F.normalize(h, dim=1), torch.softmax(self.main.best(h), dim=1)
 
 
 class IICObjective:

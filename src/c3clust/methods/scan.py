@@ -13,17 +13,16 @@ from dataclasses import dataclass
 from typing import final
 
 import torch
-from sklearn.neighbors import NearestNeighbors
-from torch import Tensor, nn
-from torch.nn import functional as F
+from torch import Tensor
 
 from c3clust import checks, dist
 from c3clust.methods._base import Clusterer, NetworkFields, parameters
-from c3clust.methods.simclr import Projected, SimCLRObjective
+from c3clust.methods.simclr import SimCLRObjective
 from c3clust.networks import backbone
-from c3clust.networks.heads import LinearHeads
-from c3clust.ops import entropy, full_precision
-from c3clust.training import Batch, Stage, TrainingContext, auto_epochs
+from c3clust.networks.heads import LinearHeads, NeighbourNet, Projected
+from c3clust.ops import balanced_cross_entropy, entropy, full_precision
+from c3clust.training import Batch, TrainingContext
+from c3clust.training.neighbours import Partners, few_neighbours, mine_neighbours
 
 __all__ = ["SCAN"]
 
@@ -48,42 +47,17 @@ def self_label_loss(logits: Tensor, p: Tensor, threshold: float = 0.99) -> Tenso
     of their cluster's size. 0 where no sample is confident. logits, p: [N, M], of augmented and un-augmented samples.
     """
     confidence, labels = p.max(dim=1)
-    weight = F.one_hot(labels, p.shape[1]) * (confidence > threshold)[:, None]  # [N, M]
-    sizes = weight.sum(dim=0)  # [M]
-    each = -(weight * F.log_softmax(full_precision(logits), dim=1)).sum(dim=0) / sizes.clamp_min(1)  # [M]
-    return each.sum() / (sizes > 0).sum().clamp_min(1)
+    return balanced_cross_entropy(logits, labels, confidence > threshold)
 
 
 # 2. Objective
 
 
-class NeighbourNet(nn.Module):
-    """SimCLR's encoder and projection head (`body`) with linear cluster heads: x -> (unit features, assignment)."""
-
-    def __init__(self, body: Projected, heads: LinearHeads) -> None:
-        super().__init__()
-        self.body, self.heads = body, heads
-
-    def encode(self, x: Tensor) -> Tensor:
-        """h = f(x): [N, F]."""
-        return self.body.f(x).flatten(1)
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        h = self.encode(x)
-        return F.normalize(h, dim=1), torch.softmax(self.heads.best(h), dim=1)
-
-
 @dataclass(frozen=True)
-class NeighbourObjective:
+class NeighbourObjective(Partners):
     """What one step of stage 2 minimises: the loss of a view of each sample and one of a random neighbour."""
 
-    neighbours: Tensor  # [n, K]
     entropy_weight: float
-
-    def partners(self, index: Tensor, generator: torch.Generator) -> Tensor:
-        """One of the K neighbours of each sample: [N]."""
-        chosen = torch.randint(self.neighbours.shape[1], (len(index),), generator=generator)
-        return self.neighbours[index, chosen]
 
     def __call__(self, network: NeighbourNet, batch: Batch) -> dict[str, Tensor]:
         heads = network.heads
@@ -104,12 +78,6 @@ class SelfLabelObjective:
         logits = dist.gather(network.heads.best(network.encode(batch.x_a)))
         confident = (p.max(dim=1).values > self.threshold).float().mean()
         return {"loss": self_label_loss(logits, p, self.threshold), "confident": confident}
-
-
-def mine_neighbours(network: nn.Module, context: TrainingContext, n_neighbors: int) -> Tensor:
-    """The samples with the largest cosine to each un-augmented sample, without itself: [n, K]."""
-    index = NearestNeighbors(n_neighbors=n_neighbors).fit(context.projections(network))
-    return torch.from_numpy(index.kneighbors(return_distance=False))
 
 
 # 3. Estimator
@@ -189,15 +157,14 @@ class SCAN(NetworkFields, Clusterer):
         return NeighbourNet(Projected(f, width, self.projection_dim), heads)
 
     def _fit(self, context: TrainingContext) -> NeighbourNet:
-        n, epochs, how = len(context.x), self._epochs(context, 200, 5, 100), (self.batch_size, self.lr, self.schedule)
-        first = (
-            auto_epochs(n, self.batch_size, 420, 15, 400) if self.pretrain_epochs == "auto" else self.pretrain_epochs
-        )
-        last = epochs if self.self_label_epochs == "auto" else self.self_label_epochs
+        epochs = self._epochs(context, 200, 5, 100)
+        last = epochs if self.self_label_epochs == "auto" else int(self.self_label_epochs)
+        first = self._epochs(context, 420, 15, 400, "pretrain_epochs")
         network = context.build(self._build_network)
-        context.train(Stage("simclr", int(first), *how), network, SimCLRObjective(self.tau))
-        neighbours = mine_neighbours(network, context, max(min(self.n_neighbors, n // (2 * self.n_clusters_)), 1))
-        context.train(Stage("scan", epochs, *how), network, NeighbourObjective(neighbours, self.entropy_weight))
+        context.train(self._stage("simclr", first), network, SimCLRObjective(self.tau))
+        few = few_neighbours(self.n_neighbors, len(context.x), self.n_clusters_)
+        objective = NeighbourObjective(mine_neighbours(network, context, few), self.entropy_weight)
+        context.train(self._stage("scan", epochs), network, objective)
         self._keep_start(network, context)
-        context.train(Stage("self_label", int(last), *how), network, SelfLabelObjective(self.threshold))
+        context.train(self._stage("self_label", last), network, SelfLabelObjective(self.threshold))
         return network

@@ -9,13 +9,12 @@ Shapes: N images per batch, F feature width, D projection width, M clusters.
 from dataclasses import dataclass
 from typing import final
 
-from torch import Tensor, nn
-from torch.nn import functional as F
+from torch import Tensor
 
 from c3clust import checks, dist
 from c3clust.methods._base import Clusterer, NetworkFields, parameters
 from c3clust.networks import backbone
-from c3clust.networks.heads import head
+from c3clust.networks.heads import Projected
 from c3clust.networks.readouts import Centred
 from c3clust.ops import nt_xent
 from c3clust.training import Batch, Stage, TrainingContext
@@ -27,21 +26,6 @@ __all__ = ["SimCLR"]
 
 
 # 2. Objective
-
-
-class Projected(nn.Module):
-    """Encoder f with a projection head g; `forward` is the unit feature f(x) / ‖f(x)‖."""
-
-    def __init__(self, f: nn.Module, width: int, projection_dim: int) -> None:
-        super().__init__()
-        self.f, self.g = f, head(width, projection_dim)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return F.normalize(self.f(x).flatten(1), dim=1)
-
-    def project(self, x: Tensor) -> Tensor:
-        """g(f(x)), what is contrasted: [N, D]."""
-        return self.g(self.f(x).flatten(1))
 
 
 @dataclass(frozen=True)

@@ -11,16 +11,17 @@ class ConvNet(nn.Module):
     """
 
     width = 256
+    channels = 128  # of the last map
 
     def __init__(self, channels: int, side: int) -> None:
         super().__init__()
         layers: list[nn.Module] = []
-        for inputs, outputs, halve in ((channels, 32, side > 16), (32, 64, True), (64, 128, True)):
+        for inputs, outputs, halve in ((channels, 32, side > 16), (32, 64, True), (64, self.channels, True)):
             layers += [nn.Conv2d(inputs, outputs, 3, padding=1, bias=False), nn.BatchNorm2d(outputs), nn.ReLU(True)]
             if halve:
                 layers.append(nn.MaxPool2d(2, ceil_mode=True))
         self.layers = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(2), nn.Flatten())
-        self.last = nn.Sequential(nn.Linear(4 * 128, self.width), nn.BatchNorm1d(self.width), nn.ReLU(True))
+        self.last = nn.Sequential(nn.Linear(4 * self.channels, self.width), nn.BatchNorm1d(self.width), nn.ReLU(True))
 
     def forward(self, x: Tensor) -> Tensor:
         return self.last(self.layers(x))

@@ -1,5 +1,9 @@
-"""The heads of CC and C3 (Li et al. 2021, section 3), ClusterNet, which joins f, g_I and g_C, and LinearHeads."""
+"""The heads of CC and C3 (Li et al. 2021, section 3), ClusterNet, which joins f, g_I and g_C; heads of other methods.
 
+The networks here join an encoder f with heads that several methods have: x -> (z, c).
+"""
+
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -90,3 +94,93 @@ class LinearHeads(nn.Module):
         """Add the heads' losses [H] of one step to their moving averages; the mean of these losses, to be minimised."""
         self.losses.lerp_(losses.detach(), 0.1)
         return losses.mean()
+
+
+class LabelNet(nn.Module):
+    """Encoder f and a linear head with batch norm: x -> (unit features, assignment).
+
+    As in DAC's released code, the logits are normalised over the batch: without it, all label features are nearly the
+    same at the start, and all pairs would be taken for similar.
+    """
+
+    def __init__(self, f: nn.Module, width: int, n_clusters: int) -> None:
+        super().__init__()
+        self.f = f
+        self.head = nn.Sequential(nn.Linear(width, n_clusters), nn.BatchNorm1d(n_clusters))
+
+    def encode(self, x: Tensor) -> Tensor:
+        """h = f(x): [N, F]."""
+        return self.f(x).flatten(1)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        h = self.encode(x)
+        return F.normalize(h, dim=1), torch.softmax(self.head(h), dim=1)
+
+
+class Projected(nn.Module):
+    """Encoder f with a projection head g; `forward` is the unit feature f(x) / ‖f(x)‖."""
+
+    def __init__(self, f: nn.Module, width: int, projection_dim: int) -> None:
+        super().__init__()
+        self.f, self.g = f, head(width, projection_dim)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.normalize(self.f(x).flatten(1), dim=1)
+
+    def project(self, x: Tensor) -> Tensor:
+        """g(f(x)), what is contrasted: [N, D]."""
+        return self.g(self.f(x).flatten(1))
+
+
+class NeighbourNet(nn.Module):
+    """Encoder and projection head (`body`) with linear cluster heads: x -> (unit features, assignment)."""
+
+    def __init__(self, body: Projected, heads: LinearHeads) -> None:
+        super().__init__()
+        self.body, self.heads = body, heads
+
+    def encode(self, x: Tensor) -> Tensor:
+        """h = f(x): [N, F]."""
+        return self.body.f(x).flatten(1)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        h = self.encode(x)
+        return F.normalize(h, dim=1), torch.softmax(self.heads.best(h), dim=1)
+
+
+class InformationNet(nn.Module):
+    """Encoder f with sub-heads for M clusters (`main`) and for more (`over`): x -> (unit features, assignment)."""
+
+    def __init__(self, f: nn.Module, width: int, n_clusters: int, n_overclusters: int, n_heads: int) -> None:
+        super().__init__()
+        self.f = f
+        self.main, self.over = LinearHeads(width, n_clusters, n_heads), LinearHeads(width, n_overclusters, n_heads)
+
+    def encode(self, x: Tensor) -> Tensor:
+        """h = f(x): [N, F]."""
+        return self.f(x).flatten(1)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        h = self.encode(x)
+        return F.normalize(h, dim=1), torch.softmax(self.main.best(h), dim=1)
+
+
+class Standardised(nn.Module):
+    """Flat samples, each entry with mean 0 and standard deviation 1: [N, ...] -> [N, d]."""
+
+    centre: Tensor
+    spread: Tensor
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.register_buffer("centre", torch.zeros(width))
+        self.register_buffer("spread", torch.ones(width))
+
+    def fit(self, x: np.ndarray) -> None:
+        """Take mean and standard deviation from x [n, d]; an entry that is constant stays 0."""
+        spread = x.std(axis=0, dtype=np.float64)
+        self.centre.copy_(torch.from_numpy(x.mean(axis=0, dtype=np.float64)))
+        self.spread.copy_(torch.from_numpy(np.where(spread > 0, spread, 1.0)))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return (x.flatten(1) - self.centre) / self.spread

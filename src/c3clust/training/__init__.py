@@ -3,6 +3,7 @@
 loop.py         `train`: one stage, from the first batch to the last epoch
 context.py      `TrainingContext`: the samples, views, randomness and device that a method trains with
 objective.py    what the loop requires of a method
+neighbours.py   neighbours in a learned space, as partners
 batch.py        what an objective is given
 embed.py        networks without gradient
 checkpoint.py   all that changes while a stage is trained, on disk

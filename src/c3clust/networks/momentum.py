@@ -1,0 +1,33 @@
+"""A copy of a network whose weights follow it slowly: the teacher of TEMI, the target of BYOL."""
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+__all__ = ["MomentumNetwork"]
+
+
+class MomentumNetwork:
+    """w' <- m w' + (1 - m) w after each step; integer buffers are copied. No gradient reaches the copy."""
+
+    def __init__(self, network: nn.Module, momentum: float) -> None:
+        self.network: Any = copy.deepcopy(network).requires_grad_(False)
+        self.momentum = momentum
+
+    @torch.no_grad()
+    def follow(self, network: nn.Module) -> None:
+        """Move all weights and buffers a step towards those of `network`."""
+        for own, other in zip(self.network.state_dict().values(), network.state_dict().values(), strict=True):
+            if own.is_floating_point():
+                own.lerp_(other, 1 - self.momentum)
+            else:
+                own.copy_(other)
+
+    def state_dict(self) -> dict[str, Tensor]:
+        return self.network.state_dict()
+
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
+        self.network.load_state_dict(state)
