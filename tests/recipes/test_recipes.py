@@ -2,7 +2,7 @@
 
 import pytest
 
-from c3clust import data, recipes
+from c3clust import data, methods, recipes
 from c3clust.paper import Setting
 from c3clust.recipes import AS_PUBLISHED
 from c3clust.recipes.resolve import resolve
@@ -18,6 +18,7 @@ PAPER = {
     "c3-tiny-imagenet": ("tiny-imagenet", 200, 0.95, 0.5, 0.0),
 }
 NATIVE = {"c3-cifar10-32px": 32, "c3-cifar100-32px": 32, "c3-tiny-imagenet-64px": 64}
+OTHERS = [name for name in RECIPES if RECIPES[name]["method"] != "c3"]
 CPU = {"c3-digits": "digits", "c3-mnist-10k": "mnist", "c3-fashion-10k": "fashion", "c3-cifar10-10k": "cifar10"}
 
 
@@ -67,7 +68,16 @@ def test_the_papers_method_has_one_definition():
 
 
 def test_all_recipes_are_known():
-    assert set(RECIPES) == {*PAPER, *NATIVE, *CPU, "c3-as-published", "c3-released"}
+    assert set(RECIPES) - set(OTHERS) == {*PAPER, *NATIVE, *CPU, "c3-as-published", "c3-released"}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_recipe_of_another_method_is_named_after_it_and_fits_it(name):
+    run = resolve(recipe=name)
+    assert name.startswith(run.method.replace("_", "-") + "-")
+    estimator = methods.load(run.method)(**run.params)
+    estimator._check_params()
+    assert any(getattr(estimator, key) != getattr(methods.load(run.method)(), key) for key in run.params)
 
 
 def test_as_published_takes_any_pictures(tmp_path):
