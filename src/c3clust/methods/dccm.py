@@ -1,0 +1,156 @@
+"""DCCM: deep comprehensive correlation mining.
+
+Wu, Long, Wang, Qian, Li, Lin, Zha, ICCV 2019, https://arxiv.org/abs/1904.06925
+Assignments of un-augmented samples give a graph of similar pairs and labels of confident samples; views are trained on
+both. The mutual information between deep features and the shallow map of the same sample, or of a neighbour in the
+graph, is maximised.
+Shapes: N samples per batch, M clusters, C channels of the shallow map.
+
+Departures from the paper and its released code: targets are those of each batch, not of 1,000 samples for ten passes;
+the logits are normalised over the batch; one neighbour and one stranger per sample; Adam replaces RMSprop.
+"""
+
+from typing import final
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from c3clust import checks, dist
+from c3clust.methods._base import Clusterer, NetworkFields, parameters
+from c3clust.networks import backbone
+from c3clust.networks.heads import LabelNet
+from c3clust.networks.maps import shallow_channels, shallow_map
+from c3clust.ops import full_precision, pair_bce
+from c3clust.training import Batch, TrainingContext
+
+__all__ = ["DCCM"]
+
+HIDDEN = 128  # channels of the discriminator; the released code: 512
+
+
+# 1. Loss
+
+
+def graph_loss(p: Tensor, graph: Tensor) -> Tensor:
+    """Mean binary cross entropy of the cosines of p_i and p_j with the graph (equation 3). p: [N, M]; graph: [N, N]."""
+    unit = F.normalize(full_precision(p), dim=1)
+    return pair_bce(unit @ unit.T, graph.to(unit.dtype)).mean()
+
+
+def label_loss(p: Tensor, target: Tensor, threshold: float) -> Tensor:
+    """(1/N) Σ_i v_i (1/M) Σ_k BCE(p_ik, 1{k = argmax target_i}), v_i = 1{max target_i >= threshold} (equation 5)."""
+    confidence, labels = target.max(dim=1)
+    each = pair_bce(p, F.one_hot(labels, p.shape[1]).to(p.dtype)).mean(dim=1)
+    return (each * (confidence >= threshold)).mean()
+
+
+def information_loss(positive: Tensor, negative: Tensor) -> Tensor:
+    """Mean of softplus(-D) over matching and of softplus(D) over other pairs of features and places (equation 9)."""
+    return F.softplus(-positive).mean() + F.softplus(negative).mean()
+
+
+# 2. Objective
+
+
+class CorrelationNet(LabelNet):
+    """LabelNet with a discriminator of pairs of deep features and places of a shallow map."""
+
+    def __init__(self, f: nn.Module, width: int, channels: int, n_clusters: int) -> None:
+        super().__init__(f, width, n_clusters)
+        self.deep, self.place = nn.Linear(width, HIDDEN), nn.Conv2d(channels, HIDDEN, 1)
+        self.last = nn.Conv2d(HIDDEN, 1, 1)
+
+    def discriminate(self, h: Tensor, places: Tensor) -> Tensor:
+        """D of each sample's features [N, F] and each place of a map [N, C, H, W]: [N, 1, H, W]."""
+        return self.last(F.relu(self.deep(h)[:, :, None, None] + self.place(places)))
+
+
+def pick(allowed: Tensor) -> Tensor:
+    """For each row, a random column that is allowed; any other sample where none is. [N, N] bool -> [N]"""
+    weight = allowed.float().fill_diagonal_(0)
+    others = 1 - torch.eye(len(weight), device=weight.device)
+    weight = torch.where(weight.sum(dim=1, keepdim=True) > 0, weight, others)
+    return torch.multinomial(weight.clamp_min(1e-12), 1).squeeze(1)
+
+
+class DCCMObjective:
+    """What one step minimises: 5 L_label + L_graph + 0.05 L_MI, with the weights given."""
+
+    def __init__(self, weights: tuple[float, float, float], graph: float, label: float) -> None:
+        self.weights, self.graph, self.label = weights, graph, label
+
+    def __call__(self, network: CorrelationNet, batch: Batch) -> dict[str, Tensor]:
+        with torch.no_grad():
+            target = network(batch.x)[1]
+            everyone = dist.gather(target)
+            unit, own = F.normalize(everyone, dim=1), F.normalize(target, dim=1)
+            local = own @ own.T >= self.graph
+        h = network.encode(batch.x_a)
+        p = dist.gather(torch.softmax(network.head(h), dim=1))
+        graph = graph_loss(p, unit @ unit.T >= self.graph)
+        label = label_loss(p, everyone, self.label)
+        places = shallow_map(network.f, batch.x_a)
+        near, far = places[pick(local)], places[pick(~local)]
+        positive = torch.cat([network.discriminate(h, each) for each in (places, near)])
+        information = information_loss(dist.gather(positive), dist.gather(network.discriminate(h, far)))
+        by_label, by_graph, by_information = self.weights
+        loss = by_label * label + by_graph * graph + by_information * information
+        return {"loss": loss, "label_loss": label, "graph_loss": graph, "information_loss": information}
+
+
+# 3. Estimator
+
+
+@final
+@parameters
+class DCCM(NetworkFields, Clusterer):
+    """Cluster with deep comprehensive correlation mining: similar pairs, confident labels, mutual information.
+
+    Parameters
+    ----------
+    graph_threshold : float, default=0.95
+        Cosine of two assignments from which a pair is similar.
+    label_threshold : float, default=0.9
+        Confidence from which a sample has a label.
+    label_weight, graph_weight, information_weight : float, default=5.0, 1.0 and 0.05
+        Weights of the three terms; the released code's.
+    epochs : int or "auto", default="auto"
+        "auto" comes to about 600 steps, and at least 15 epochs. The paper: 200.
+    lr : float, default=0.001
+        Learning rate of Adam. The paper: RMSprop at 1e-4.
+
+    Attributes
+    ----------
+    network_ : CorrelationNet
+        The encoder (`f`), the cluster head (`head`) and the discriminator (`deep`, `place`, `last`).
+
+    References
+    ----------
+    Wu, Long, Wang, Qian, Li, Lin, Zha. Deep comprehensive correlation mining for image clustering. ICCV 2019.
+    https://arxiv.org/abs/1904.06925
+    """
+
+    graph_threshold: float = 0.95
+    label_threshold: float = 0.9
+    label_weight: float = 5.0
+    graph_weight: float = 1.0
+    information_weight: float = 0.05
+
+    def _check_params(self) -> None:
+        for name, usual in (("graph_threshold", 0.95), ("label_threshold", 0.9)):
+            checks.number(name, getattr(self, name), 0, 1, why=f"it is a cosine or probability. Try {usual}.")
+        for name in ("label_weight", "graph_weight", "information_weight"):
+            checks.number(name, getattr(self, name), 0, why="it is the weight of a term. A usual value is 1.0.")
+        self._check_stage()
+
+    def _build_network(self, shape: tuple[int, ...]) -> CorrelationNet:
+        f, width = backbone(self.backbone, shape, self.stem)
+        return CorrelationNet(f, width, shallow_channels(f, shape), self.n_clusters_)
+
+    def _fit(self, context: TrainingContext) -> CorrelationNet:
+        network = context.build(self._build_network)
+        weights = (self.label_weight, self.graph_weight, self.information_weight)
+        objective = DCCMObjective(weights, self.graph_threshold, self.label_threshold)
+        context.train(self._stage("dccm", self._epochs(context, 600, 15, 400)), network, objective)
+        return network

@@ -1,0 +1,114 @@
+"""PICA: partition confidence maximisation.
+
+Huang, Gong, Zhu, CVPR 2020
+The columns of the assignment matrix say which samples a cluster has. Those of two views of the batch should be equal
+for the same cluster and orthogonal for different ones: then the partition is certain. A second head with more clusters
+is trained in alternation.
+Shapes: N samples per batch, M clusters.
+
+Departures from the paper: both views are random, where the paper compares a sample with three views of it; there is no
+Sobel filter; the heads alternate by step.
+"""
+
+from collections.abc import Iterator
+from math import log
+from typing import final
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from c3clust import checks, dist
+from c3clust.methods._base import Clusterer, NetworkFields, parameters
+from c3clust.networks import backbone
+from c3clust.networks.heads import InformationNet
+from c3clust.ops import entropy, full_precision
+from c3clust.training import Batch, TrainingContext
+
+__all__ = ["PICA"]
+
+
+# 1. Loss
+
+
+def partition_loss(p_a: Tensor, p_b: Tensor) -> Tensor:
+    """-(1/M) Σ_j log softmax_k(m_jk)_j, m_jk the cosine of column j of P_a and column k of P_b (equations 4 to 6).
+
+    p_a, p_b: [N, M], rows sum to 1.
+    """
+    a, b = (F.normalize(full_precision(p), dim=0, eps=1e-8) for p in (p_a, p_b))
+    return F.cross_entropy(a.T @ b, torch.arange(a.shape[1], device=a.device))
+
+
+def size_loss(p: Tensor) -> Tensor:
+    """log M - H((1/N) Σ_i p_i) (equation 7): 0 for clusters of equal size."""
+    return log(p.shape[1]) - entropy(full_precision(p).mean(dim=0))
+
+
+# 2. Objective
+
+
+class PICAObjective:
+    """What one step minimises: the loss of the head with more clusters, then that of the main head."""
+
+    def __init__(self, lamb: float) -> None:
+        self.lamb = lamb
+
+    def optimisers(self, network: InformationNet, lr: float) -> dict[str, torch.optim.Optimizer]:
+        adam = torch.optim.Adam(network.parameters(), lr=lr)
+        return {"over": adam, "main": adam}
+
+    def losses(self, network: InformationNet, batch: Batch) -> Iterator[tuple[str, Tensor]]:
+        for name, heads in (("over", network.over), ("main", network.main)):
+            p_a, p_b = (dist.gather(heads.assign(network.encode(x))[:, 0]) for x in (batch.x_a, batch.x_b))  # [N, M]
+            yield name, partition_loss(p_a, p_b) + self.lamb * size_loss(p_a)
+
+
+# 3. Estimator
+
+
+@final
+@parameters
+class PICA(NetworkFields, Clusterer):
+    """Cluster with partition confidence maximisation: two views agree on a partition that is certain.
+
+    Parameters
+    ----------
+    lamb : float, default=2.0
+        λ, the weight of the entropy of the cluster sizes.
+    n_overclusters : int or "auto", default="auto"
+        Clusters of the second head; "auto" is 5 M. The paper: 70 for the 10 classes of CIFAR-10.
+    epochs : int or "auto", default="auto"
+        "auto" comes to about 600 steps, and at least 15 epochs. The paper: 200.
+    lr : float, default=0.001
+        Learning rate of Adam. The paper: 1e-4.
+
+    Attributes
+    ----------
+    network_ : InformationNet
+        The encoder (`f`) and the heads (`main`, `over`).
+
+    References
+    ----------
+    Huang, Gong, Zhu. Deep semantic clustering by partition confidence maximisation. CVPR 2020.
+    https://doi.org/10.1109/CVPR42600.2020.00887
+    """
+
+    lamb: float = 2.0
+    n_overclusters: int | str = "auto"
+
+    def _check_params(self) -> None:
+        checks.number("lamb", self.lamb, 0, why="it is the weight of an entropy. A usual value is 2.0.")
+        if self.n_overclusters != "auto":
+            checks.whole("n_overclusters", self.n_overclusters, why='it is a number of clusters. "auto" is 5 M.')
+        self._check_stage()
+
+    def _build_network(self, shape: tuple[int, ...]) -> InformationNet:
+        f, width = backbone(self.backbone, shape, self.stem)
+        more = self.n_overclusters if isinstance(self.n_overclusters, int) else 5 * self.n_clusters_
+        return InformationNet(f, width, self.n_clusters_, more, 1)
+
+    def _fit(self, context: TrainingContext) -> InformationNet:
+        network = context.build(self._build_network)
+        context.train(self._stage("pica", self._epochs(context, 600, 15, 400)), network, PICAObjective(self.lamb))
+        return network

@@ -1,0 +1,63 @@
+"""DDC's losses against plain loops, its threshold, and its limits."""
+
+import math
+
+import pytest
+import torch
+
+from c3clust.methods.ddc import BINS, DDCObjective, best_threshold, cosines, local_loss, relation_loss
+from c3clust.networks.heads import LabelNet
+from c3clust.training import Batch
+
+
+def assignments(n=6, m=3, seed=0):
+    return (3 * torch.randn(n, m, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)).softmax(dim=1)
+
+
+def test_the_relation_loss_equals_the_loop():
+    p = assignments()
+    g, r = cosines(p), cosines(assignments(seed=1)) > 0.6
+    similar, others = [], []
+    for i in range(6):
+        for j in range(6):
+            cosine = sum(u * v for u, v in zip(p[i].tolist(), p[j].tolist(), strict=True))
+            cosine = min(cosine / math.hypot(*p[i].tolist()) / math.hypot(*p[j].tolist()), 1 - 1e-6)
+            (similar if r[i, j] else others).append(-math.log(cosine if r[i, j] else 1 - cosine))
+    expected = (sum(similar) / len(similar) + sum(others) / len(others)) / 2
+    assert relation_loss(g, r).item() == pytest.approx(expected, abs=1e-10)
+    assert relation_loss(g, torch.ones_like(r)).isfinite()
+
+
+def test_the_threshold_equals_the_loop():
+    g = cosines(assignments(8))
+    values, best = g.flatten().tolist(), (-1.0, 0.0)
+    for step in range(BINS):
+        t = 0.5 + 0.5 * step / BINS
+        low, high = [v for v in values if v < t], [v for v in values if v >= t]
+        gap = sum(high) / max(len(high), 1) - sum(low) / max(len(low), 1)
+        best = max(best, (len(low) * len(high) * gap**2, -t))
+    assert best_threshold(g).item() == pytest.approx(-best[1])
+
+
+def test_two_groups_are_separated():
+    g = torch.tensor([0.1, 0.2, 0.15, 0.9, 0.95, 1.0])
+    assert 0.5 <= best_threshold(g).item() <= 0.9
+
+
+def test_the_local_loss():
+    p = assignments()
+    assert local_loss(p).item() == pytest.approx(sum(1 - max(row) for row in p.tolist()) / 6)
+    assert local_loss(torch.eye(3)).item() == 0
+
+
+def test_the_relations_are_those_of_the_samples():
+    torch.manual_seed(0)
+    network, x = LabelNet(torch.nn.Linear(4, 5), 5, 3).double().eval(), torch.randn(3, 6, 4, dtype=torch.float64)
+    p = [network.head(network.encode(each.float().double())).softmax(1).detach() for each in x]
+    g = cosines(p[2])
+    r = g >= best_threshold(g)
+    expected = sum(relation_loss(cosines(each), r).item() + 0.1 * local_loss(each).item() for each in p[:2]) / 2
+    network.float()
+    x = x.float()
+    found = DDCObjective(0.1)(network, Batch(x[0], x[1], raw=x[2], size=(4,)))["loss"].item()
+    assert found == pytest.approx(expected, rel=1e-4)
