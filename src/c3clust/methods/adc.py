@@ -1,0 +1,150 @@
+"""ADC: associative deep clustering.
+
+Haeusser, Plapp, Golkov, Aljalbout, Cremers, GCPR 2018
+Random walks go from trainable centroids to the embeddings of a batch and back: they should end in the cluster they
+started from, and visit all samples. Walks from samples to views of them and back should end at the same sample.
+Shapes: N samples per batch, D embedding width, C centroids, M clusters.
+
+Departures from the paper and its released code: one view stands for three copies; there is no dropout and no
+transformation loss (its weight is 0 in the released code). The centroids start from k-means of the embeddings after a
+warm-up with walks between views alone, an option of the released code.
+"""
+
+from typing import final
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from c3clust import checks, dist
+from c3clust.methods._base import Clusterer, NetworkFields, parameters
+from c3clust.networks import backbone
+from c3clust.networks.readouts import spherical_kmeans
+from c3clust.ops import full_precision
+from c3clust.training import Batch, TrainingContext
+
+__all__ = ["ADC"]
+
+PER_CLUSTER = 4  # centroids
+LENGTH = 3.0  # of embeddings and centroids, so that a walk can be certain
+
+
+# 1. Loss
+
+
+def visits(a: Tensor, b: Tensor) -> Tensor:
+    """P_ab = softmax over the rows of a bᵀ: the probabilities of a step from a to b. [A, D], [B, D] -> [A, B]"""
+    return torch.softmax(full_precision(a) @ full_precision(b).T, dim=1)
+
+
+def walker_loss(a: Tensor, b: Tensor, target: Tensor) -> Tensor:
+    """Cross entropy of the walks a -> b -> a, P_ab P_ba, with `target` [A, A], rows sum to 1 (equation 4)."""
+    walks = visits(a, b) @ visits(b, a)
+    return -(target * walks.clamp_min(1e-8).log()).sum(dim=1).mean()
+
+
+def visit_loss(a: Tensor, b: Tensor) -> Tensor:
+    """Cross entropy of the uniform distribution with the mean step a -> b: all of b are visited (equation 5)."""
+    return -visits(a, b).mean(dim=0).clamp_min(1e-8).log().mean()
+
+
+# 2. Objective
+
+
+class AssociationNet(nn.Module):
+    """Encoder f, embedding g, centroids and the logits of clusters: x -> (embedding, assignment)."""
+
+    def __init__(self, f: nn.Module, width: int, projection_dim: int, n_clusters: int) -> None:
+        super().__init__()
+        self.f, self.g, self.n_clusters = f, nn.Linear(width, projection_dim), n_clusters
+        self.centroids = nn.Parameter(0.3 * torch.randn(PER_CLUSTER * n_clusters, projection_dim))
+        self.logits = nn.Linear(projection_dim, n_clusters)
+
+    @property
+    def owners(self) -> Tensor:
+        """The cluster of each centroid: [C]."""
+        return torch.arange(self.n_clusters, device=self.centroids.device).repeat_interleave(PER_CLUSTER)
+
+    def embed(self, x: Tensor) -> Tensor:
+        return LENGTH * F.normalize(self.g(self.f(x).flatten(1)), dim=1)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        z = self.embed(x)
+        return z, torch.softmax(self.logits(z), dim=1)
+
+    @torch.no_grad()
+    def place(self, centres: Tensor) -> None:
+        """Centroids near the unit centres [M, D], and logits that choose the nearest."""
+        start = LENGTH * centres.to(self.centroids)
+        noise = 0.01 * torch.randn(self.centroids.shape).to(start)
+        self.centroids.copy_(start.repeat_interleave(PER_CLUSTER, dim=0) + noise)
+        self.logits.weight.copy_(start)
+        self.logits.bias.zero_()
+
+
+class ADCObjective:
+    """What one step minimises: walks between views; after the warm-up, walks from centroids and their logits too."""
+
+    def __init__(self, warming_up: bool) -> None:
+        self.warming_up = warming_up
+
+    def __call__(self, network: AssociationNet, batch: Batch) -> dict[str, Tensor]:
+        z_a, z_b = dist.gather(network.embed(batch.x_a)), dist.gather(network.embed(batch.x_b))
+        views = walker_loss(z_a, z_b, torch.eye(len(z_a), device=z_a.device)) + visit_loss(z_a, z_b)
+        if self.warming_up:
+            return {"loss": views, "view_loss": views}
+        mu, owners = network.centroids, network.owners
+        same = (owners[:, None] == owners).float() / PER_CLUSTER
+        walks = walker_loss(mu, z_a, same) + 0.5 * visit_loss(mu, z_a)
+        logits = F.cross_entropy(network.logits(mu), owners)
+        return {"loss": views + walks + 0.5 * logits, "view_loss": views, "walk_loss": walks, "logit_loss": logits}
+
+
+# 3. Estimator
+
+
+@final
+@parameters
+class ADC(NetworkFields, Clusterer):
+    """Cluster with associative deep clustering: random walks between centroids and embeddings.
+
+    Parameters
+    ----------
+    warmup : float, default=0.3
+        Share of the epochs with walks between views alone.
+    projection_dim : int, default=128
+        D, the width of the embedding.
+    epochs : int or "auto", default="auto"
+        "auto" comes to about 600 steps, and at least 15 epochs.
+    lr : float, default=0.001
+        Learning rate of Adam. The released code: 2e-4.
+
+    Attributes
+    ----------
+    network_ : AssociationNet
+        The encoder (`f`), the embedding (`g`), the centroids and the logits of clusters.
+
+    References
+    ----------
+    Haeusser, Plapp, Golkov, Aljalbout, Cremers. Associative deep clustering: training a classification network with no
+    labels. GCPR 2018. https://doi.org/10.1007/978-3-030-12939-2_2
+    """
+
+    warmup: float = 0.3
+
+    def _check_params(self) -> None:
+        checks.number("warmup", self.warmup, 0, 1, why="it is a share of the epochs. A usual value is 0.3.")
+        checks.whole("projection_dim", self.projection_dim, why="it is the width of z. A usual value is 128.")
+        self._check_stage()
+
+    def _build_network(self, shape: tuple[int, ...]) -> AssociationNet:
+        return AssociationNet(*backbone(self.backbone, shape, self.stem), self.projection_dim, self.n_clusters_)
+
+    def _fit(self, context: TrainingContext) -> AssociationNet:
+        network, epochs = context.build(self._build_network), self._epochs(context, 600, 15, 400)
+        first = round(self.warmup * epochs)
+        context.train(self._stage("warmup", first), network, ADCObjective(warming_up=True))
+        z = context.projections(network) / LENGTH
+        network.place(torch.from_numpy(spherical_kmeans(z, self.n_clusters_, context.seed)))
+        context.train(self._stage("adc", epochs - first), network, ADCObjective(warming_up=False))
+        return network

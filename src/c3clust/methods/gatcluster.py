@@ -1,0 +1,156 @@
+"""GATCluster: self-supervised Gaussian attention.
+
+Niu, Zhang, Wang, Liang, ECCV 2020, https://arxiv.org/abs/2002.11863
+Four tasks train one network: views agree on a balanced assignment, clusters are equally large, pairs are similar if
+k-means puts them together, and a second head, which sees the last map through a Gaussian window, learns the sharpened
+assignments.
+Shapes: N samples per batch, M clusters, C channels of the last map.
+
+Departures from the paper and its released code: targets are those of each batch, k-means that of each epoch, where the
+released code takes both from 1,000 grey samples for eight passes; logits are normalised over the batch.
+"""
+
+from collections.abc import Mapping
+from typing import final
+
+import torch
+from sklearn.cluster import KMeans
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from c3clust import dist
+from c3clust.methods._base import Clusterer, NetworkFields, parameters
+from c3clust.networks import backbone
+from c3clust.networks.heads import LabelNet
+from c3clust.networks.maps import deep_channels, deep_map
+from c3clust.ops import entropy, full_precision, pair_bce, sharpened
+from c3clust.training import Batch, TrainingContext
+
+__all__ = ["GATCluster"]
+
+WIDTH = 0.05  # of the attention window for δ = 1
+SMALLEST = 0.1  # of a fair share: with a smaller cluster, k-means gives no pairs
+
+
+# 1. Loss
+
+
+def balanced(p: Tensor) -> Tensor:
+    """p with columns, then rows, that sum to 1 (section 3.3): [N, M]."""
+    q = p / p.sum(dim=0).clamp_min(torch.finfo(p.dtype).tiny)
+    return q / q.sum(dim=1, keepdim=True).clamp_min(torch.finfo(p.dtype).tiny)
+
+
+def invariance_loss(p: Tensor, target: Tensor) -> Tensor:
+    """-(1/N) Σ_i p_i · t_i, t the balanced assignments of the un-augmented samples. [N, M] twice"""
+    return -(p * target).sum(dim=1).mean()
+
+
+def relation_loss(p: Tensor, same: Tensor) -> Tensor:
+    """Mean binary cross entropy of the cosines of p_i and p_j with `same` [N, N]. p: [N, M]"""
+    unit = F.normalize(full_precision(p), dim=1)
+    return pair_bce(unit @ unit.T, same.to(unit.dtype)).mean()
+
+
+def window(height: int, width: int, centre: Tensor, spread: Tensor) -> Tensor:
+    """exp(-‖c - μ‖² / (2 · 0.05 δ)) at the places c in [0, 1]² of a map. centre, spread: [N, 2] -> [N, H, W]"""
+    y, x = ((torch.arange(n, device=centre.device) + 0.5) / n for n in (height, width))
+    part = [(at - centre[:, i : i + 1]).square() / (2 * WIDTH * spread[:, i : i + 1]) for i, at in enumerate((y, x))]
+    return torch.exp(-(part[0][:, :, None] + part[1][:, None, :]))
+
+
+# 2. Objective
+
+
+class AttentionNet(LabelNet):
+    """LabelNet with a second head that sees the last map through a window."""
+
+    def __init__(self, f: nn.Module, width: int, channels: int, n_clusters: int) -> None:
+        super().__init__(f, width, n_clusters)
+        self.where = nn.Sequential(nn.Linear(width, 4), nn.Sigmoid())
+        self.attention = nn.Sequential(nn.Linear(channels, n_clusters), nn.BatchNorm1d(n_clusters))
+
+    def attend(self, x: Tensor, h: Tensor) -> Tensor:
+        """The assignments of the second head: [N, M]."""
+        places, where = deep_map(self.f, x), self.where(h)
+        mask = window(places.shape[2], places.shape[3], where[:, :2], where[:, 2:].clamp_min(1e-3))
+        return torch.softmax(self.attention((places * mask[:, None]).sum(dim=(2, 3))), dim=1)
+
+
+class GATClusterObjective:
+    """What one step minimises: 5 invariance + 3 sizes + relations + 5 attention. Its state: the labels of k-means."""
+
+    def __init__(self, n_clusters: int) -> None:
+        self.n_clusters, self.labels = n_clusters, torch.empty(0, dtype=torch.int64)
+
+    def refresh(self, network: AttentionNet, context: TrainingContext) -> None:
+        """k-means of the features of all samples."""
+        found = KMeans(self.n_clusters, n_init=1, random_state=context.seed).fit(context.projections(network))
+        self.labels = torch.from_numpy(found.labels_).long().to(context.device)
+
+    def state_dict(self) -> dict[str, Tensor]:
+        return {"labels": self.labels}
+
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
+        self.labels = state["labels"]
+
+    def same(self, index: Tensor) -> Tensor:
+        """Which pairs of the batch k-means puts together; each sample only with itself if a cluster is too small."""
+        labels = self.labels.to(index.device)[index]
+        sizes = torch.bincount(labels, minlength=self.n_clusters) * self.n_clusters / len(labels)
+        if sizes.min() < SMALLEST:
+            return torch.eye(len(labels), dtype=torch.bool, device=labels.device)
+        return labels[:, None] == labels
+
+    def __call__(self, network: AttentionNet, batch: Batch) -> dict[str, Tensor]:
+        with torch.no_grad():
+            target = balanced(full_precision(dist.gather(network(batch.x)[1])))
+        h = network.encode(batch.x_a)
+        p = full_precision(dist.gather(torch.softmax(network.head(h), dim=1)))
+        attended = full_precision(dist.gather(network.attend(batch.x_a, h)))
+        invariance = invariance_loss(p, target)
+        sizes = -entropy(p.mean(dim=0)) - entropy(attended.mean(dim=0))
+        relations = relation_loss(p, self.same(dist.gather(batch.index)))
+        attention = pair_bce(attended, sharpened(p.detach(), p.detach().sum(dim=0))).mean()
+        loss = 5 * invariance + 3 * sizes + relations + 5 * attention
+        return {"loss": loss, "invariance_loss": invariance, "relation_loss": relations, "attention_loss": attention}
+
+
+# 3. Estimator
+
+
+@final
+@parameters
+class GATCluster(NetworkFields, Clusterer):
+    """Cluster with GATCluster: invariance, sizes, relations of k-means, and attention by a Gaussian window.
+
+    Parameters
+    ----------
+    epochs : int or "auto", default="auto"
+        "auto" comes to about 450 steps, and at least 15 epochs.
+    lr : float, default=0.001
+        Learning rate of Adam; the released code's.
+
+    Attributes
+    ----------
+    network_ : AttentionNet
+        The encoder (`f`), the cluster head (`head`), and the window (`where`) with its head (`attention`).
+
+    References
+    ----------
+    Niu, Zhang, Wang, Liang. GATCluster: self-supervised Gaussian-attention network for image clustering. ECCV 2020.
+    https://arxiv.org/abs/2002.11863
+    """
+
+    def _check_params(self) -> None:
+        self._check_stage()
+
+    def _build_network(self, shape: tuple[int, ...]) -> AttentionNet:
+        f, width = backbone(self.backbone, shape, self.stem)
+        return AttentionNet(f, width, deep_channels(f, width), self.n_clusters_)
+
+    def _fit(self, context: TrainingContext) -> AttentionNet:
+        network = context.build(self._build_network)
+        objective = GATClusterObjective(self.n_clusters_)
+        context.train(self._stage("gatcluster", self._epochs(context, 450, 15, 400)), network, objective)
+        return network
