@@ -37,4 +37,4 @@ def test_few_differences_are_given_as_what_they_are():
 
 def test_methods_are_in_the_order_of_the_paper():
     assert in_order()[0] == "kmeans"
-    assert in_order()[-2:] == ["cc", "c3"]
+    assert in_order()[-3:] == ["cc", "edesc", "c3"]
