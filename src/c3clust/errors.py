@@ -5,6 +5,7 @@
     ├── DataError             a source of images that cannot be read               (also a ValueError)
     ├── RunError              a run folder, model, record or checkpoint that cannot be used (also a ValueError)
     ├── TrainingError         training that diverged                               (also a RuntimeError)
+    ├── ProcessError          another process of the same run that has ended       (also a RuntimeError)
     └── MissingExtraError     an optional dependency that is not installed         (also an ImportError)
 
 Each message names the value that was wrong, what is needed, and the way out.
@@ -18,6 +19,7 @@ __all__ = [
     "DataError",
     "InputError",
     "MissingExtraError",
+    "ProcessError",
     "RunError",
     "TrainingError",
     "first_line",
@@ -43,6 +45,10 @@ class RunError(C3ClustError, ValueError):
 
 class TrainingError(C3ClustError, RuntimeError):
     """Training that diverged."""
+
+
+class ProcessError(C3ClustError, RuntimeError):
+    """Another process of the same run that has ended, or cannot be reached."""
 
 
 class MissingExtraError(C3ClustError, ImportError):

@@ -12,10 +12,10 @@ from typing import Annotated
 import typer
 
 from c3clust import __version__
-from c3clust.cli import bench, complete, edit, fit, listing, predict, report
+from c3clust.cli import bench, complete, edit, fit, listing, predict, report, shard
 from c3clust.cli import options as opt
 from c3clust.cli.words import convert_simply
-from c3clust.errors import C3ClustError, first_line
+from c3clust.errors import C3ClustError, ProcessError, first_line
 
 __all__ = ["main"]
 
@@ -36,7 +36,9 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "paper": bench.paper,
     "list": listing.list_,
     "demo": fit.demo,
+    "shard": shard.shard,
 }
+SHARED = ("fit", "resume", "predict")  # commands whose work several processes share; the first one does the others
 SEVERAL = ("--methods", "--seeds", "--compare", "--data")  # options that take several words
 
 app = typer.Typer(
@@ -81,14 +83,21 @@ def main() -> None:
     log = logging.getLogger("c3clust")
     if not log.handlers:
         log.addHandler(opt.Messages())
+    words = _joined(sys.argv[1:])
+    if opt.several():
+        os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # its warnings about connections of ended processes
+    if not opt.is_first():
+        if not words or words[0] not in SHARED:
+            return
+        opt.silence()
     try:
         with opt.terminable():
             complete.last_words(os.environ, SEVERAL)
-            convert_simply(typer.main.get_command(app))(_joined(sys.argv[1:]), prog_name="c3clust")
+            convert_simply(typer.main.get_command(app))(words, prog_name="c3clust")
     except Exception as error:
         if os.environ.get("C3CLUST_DEBUG"):
             raise
-        opt.fail(_sentence(error))
+        opt.fail(_sentence(error), followed=isinstance(error, ProcessError))
         sys.exit(2)
 
 

@@ -1,6 +1,7 @@
 """Options that several commands share, and how results are printed. Commands import this module as `opt`."""
 
 import logging
+import os
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -13,7 +14,7 @@ from typing import IO, Annotated, Any
 import typer
 
 from c3clust.cli import complete
-from c3clust.errors import InputError
+from c3clust.errors import InputError, ProcessError
 from c3clust.text import encoded, printable
 
 NOUNS = {"image": "images", "vector": "samples", "text": "texts", "table": "rows"}
@@ -124,9 +125,36 @@ def _wrapped(text: str, stream: IO[str]) -> str:
     )
 
 
-def fail(sentence: str) -> None:
-    """Print an error on standard error, in one line."""
-    print(printable(f"c3clust: {' '.join(sentence.split())}"), file=sys.stderr)
+def fail(sentence: str, followed: bool = False) -> None:
+    """Print an error on standard error, in one line. Of several processes, one prints for all.
+
+    followed: this process ends since others did, or since it was told to.
+    """
+    if several():
+        from c3clust import dist
+
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # which torchrun sends when one process has failed
+        words = dist.last_words(sentence, followed) if dist.world_size() > 1 or is_first() else None
+        if words is None:
+            return
+        sentence = words
+    stream = sys.__stderr__ if several() else sys.stderr
+    print(printable(f"c3clust: {' '.join(sentence.split())}"), file=stream)
+
+
+def several() -> bool:
+    """Whether torchrun or SLURM started this process as one of several."""
+    return os.environ.get("WORLD_SIZE", "1").isdecimal() and int(os.environ.get("WORLD_SIZE", "1")) > 1
+
+
+def is_first() -> bool:
+    """Whether this process is the one that prints and writes."""
+    return not several() or os.environ.get("RANK", "0") == "0"
+
+
+def silence() -> None:
+    """Print nothing from here on but the error of `fail`."""
+    sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
 
 
 def write_out(content: str) -> None:
@@ -179,10 +207,10 @@ def terminable() -> Iterator[None]:
     try:
         yield
     except Terminated as error:
-        fail("stopped by SIGTERM.")
+        fail("stopped by SIGTERM.", followed=True)
         raise SystemExit(error.code) from None
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    finally:  # of several processes, one that has failed is also told to stop while it exchanges messages
+        signal.signal(signal.SIGTERM, signal.SIG_IGN if several() else before)
 
 
 @contextmanager
@@ -191,5 +219,8 @@ def interruptible(advice: str) -> Iterator[None]:
     try:
         yield
     except (KeyboardInterrupt, Terminated) as error:
-        fail(f"stopped. {advice}")
+        fail(f"stopped. {advice}", followed=True)
         raise typer.Exit(143 if isinstance(error, Terminated) else 130) from None
+    except ProcessError:
+        fail(f"All processes end. {advice}", followed=True)
+        raise typer.Exit(2) from None

@@ -12,11 +12,13 @@ from typing import Any, Literal
 from c3clust.data import sources
 from c3clust.data.io.originals import Originals
 from c3clust.data.io.pictures import drawn
+from c3clust.data.io.remote import is_url
 from c3clust.data.io.stream import Stream
 from c3clust.data.places import DatasetInfo, find, require, searched
 from c3clust.data.samples import Dataset, check_words
 from c3clust.data.source import Claim, Options, PublicDataset
 from c3clust.data.sources.arrays import from_array
+from c3clust.data.sources.shards import read_url
 from c3clust.data.sources.table import from_frame, is_frame
 from c3clust.data.sources.texts import are_texts, from_texts
 from c3clust.errors import DataError, InputError, suggest
@@ -77,6 +79,7 @@ def load(
     outside: bool = False,
     originals: bool | None = None,
     limit: int | None = None,
+    shared: bool = False,
 ) -> Dataset:
     """Load a dataset.
 
@@ -85,7 +88,8 @@ def load(
     place : str, path, array, list of str, data frame or Dataset
         The name of a dataset (see `names`); the path of a folder, an archive, a .npy or .npz file, a CSV or Parquet
         table (of images, texts or rows: see sources/table.py), a .txt file (one text per line), a Hugging Face
-        `datasets` folder or an official dataset; an array or a tensor, texts, a data frame. A known name is the
+        `datasets` folder or an official dataset; a folder of tar shards, or a URL of them that fsspec reads
+        (sources/shards.py); an array or a tensor, texts, a data frame. A known name is the
         dataset even if a folder has the same name: write ./digits for the folder. A name with a size in thousands,
         such as "mnist-10k", is a fixed subset: the images at the first 10,000 positions of
         `numpy.random.default_rng(0).permutation(n)`, in their original order, drawn without regard to the classes.
@@ -129,6 +133,8 @@ def load(
         not from the picture that was resized to `image_size`. Default: for ImageNet-10 and -Dogs only.
     limit : int, optional
         Keep at most so many samples, drawn as those of a name with a size. Image files that are left out are not read.
+    shared : bool
+        All processes of a group (docs/SCALING.md) make this call: each decodes a part of the files, and gets all.
 
     Returns
     -------
@@ -137,7 +143,7 @@ def load(
     cache = Path(cache) if cache else None
     options = Options(
         labels, image_size, channels, max_bad, memory, workers, cache, largest, embeddings, kind, tuple(columns),
-        tuple(words), pixel_max, outside, originals, limit,
+        tuple(words), pixel_max, outside, originals, limit, shared=shared,
     )  # fmt: skip
     whole = _load(place, options, Path(root) if root else None)
     dataset = check_words(whole if limit is None or len(whole) <= limit else _some(whole, limit))
@@ -155,6 +161,8 @@ def _load(place: Any, options: Options, root: Path | None) -> Dataset:
         return from_frame(place, options)
     if not isinstance(place, str | PathLike):
         return from_array(place, embeddings=options.embeddings, pixel_max=options.pixel_max)
+    if isinstance(place, str) and is_url(place):
+        return read_url(place, options)
     named = _load_name(place, options, root) if isinstance(place, str) else None
     return _load_path(Path(place), options) if named is None else named
 
@@ -162,6 +170,8 @@ def _load(place: Any, options: Options, root: Path | None) -> Dataset:
 def load_listed(place: str, kind: str | None = None, outside: bool = False) -> Dataset:
     """As `load`, but image files are listed only, the unreadable ones too: x is a `Stream` with their spans."""
     options = Options(kind=kind, listed=True, outside=outside)
+    if is_url(place):
+        return read_url(place, options)
     return _load_name(place, options, None) or _load_path(Path(place), options)
 
 

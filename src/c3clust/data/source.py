@@ -68,6 +68,7 @@ class Options:
     originals: bool | None = None
     limit: int | None = None
     listed: bool = False  # image files are listed and not decoded
+    shared: bool = False  # all processes read the same place, and share the decoding
 
     def __post_init__(self) -> None:
         if self.labels not in (None, "folders"):

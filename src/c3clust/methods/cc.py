@@ -38,13 +38,15 @@ ONE_PASS_FROM = 512  # images per batch
 # 1. Loss
 
 
-def instance_loss(z_a: Tensor, z_b: Tensor, tau_i: float = 0.5) -> Tensor:
+def instance_loss(z_a: Tensor, z_b: Tensor, tau_i: float = 0.5, shared: bool = False) -> Tensor:
     """The instance loss (CC, equation 3): NT-Xent over the 2N views, the anchor itself left out of the denominator.
 
     z_a, z_b: [N, D], compared by cosine. From N = 512 on in one pass over row blocks (onepass.py), where that pays.
+    shared: z_a and z_b are this process's part of the batch; the loss is that of the whole batch, of which each process
+    computes its own rows.
     """
-    if len(z_a) >= ONE_PASS_FROM:
-        return onepass.instance_loss(F.normalize(z_a, dim=1), F.normalize(z_b, dim=1), tau_i)
+    if len(z_a) >= ONE_PASS_FROM or (shared and dist.world_size() > 1):
+        return onepass.instance_loss(F.normalize(z_a, dim=1), F.normalize(z_b, dim=1), tau_i, shared=shared)
     return nt_xent(z_a, z_b, tau_i)
 
 
@@ -83,7 +85,7 @@ class CCObjective:
 
     def __call__(self, network: ClusterNet, batch: Batch) -> dict[str, Tensor]:
         h_a, h_b = network.encode(batch.x_a), network.encode(batch.x_b)
-        instance = instance_loss(dist.gather(network.project(h_a)), dist.gather(network.project(h_b)), self.tau_i)
+        instance = instance_loss(network.project(h_a), network.project(h_b), self.tau_i, shared=True)
         if self.warming_up:
             return {"loss": instance, "instance_loss": instance}
         cluster = cluster_loss(dist.gather(network.assign(h_a)), dist.gather(network.assign(h_b)), self.tau_c)
@@ -93,7 +95,8 @@ class CCObjective:
 def cluster_projections(network: ClusterNet, context: TrainingContext) -> tuple[Tensor, Tensor]:
     """Features h [n, F] of the un-augmented samples, and the clusters [n] that spherical k-means finds in their z."""
     z, h = context.features(network)
-    return h, torch.from_numpy(nearest(z.numpy(), spherical_kmeans(z.numpy(), network.n_clusters, context.seed)))
+    centres = spherical_kmeans(z.numpy(), network.n_clusters, context.seed, shared=True)
+    return h, torch.from_numpy(nearest(z.numpy(), centres))
 
 
 def cluster_inputs(network: ClusterNet, context: TrainingContext) -> tuple[Tensor, Tensor]:

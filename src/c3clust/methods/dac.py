@@ -37,16 +37,20 @@ def thresholds(lamb: float) -> tuple[float, float]:
     return 0.95 - lamb, 0.455 + 0.1 * lamb
 
 
-def pair_loss(p: Tensor, upper: float, lower: float) -> Tensor:
+def pair_loss(p: Tensor, upper: float, lower: float, shared: bool = False) -> Tensor:
     """Σ_ij v_ij (-r_ij log g_ij - (1 - r_ij) log(1 - g_ij)) / Σ_ij v_ij (the paper, section 3), over all pairs.
 
     g_ij is the cosine of p_i and p_j; r_ij = 1 where g_ij >= u, r_ij = 0 where g_ij < l, and v_ij = 0 between them.
-    p: [N, M], rows sum to 1. The mean over the chosen pairs takes the place of the sum.
+    p: [N, M], rows sum to 1. The mean over the chosen pairs takes the place of the sum. shared: p is this process's
+    part of the batch; the loss is that of the whole batch, of which each process computes its own rows.
     """
     unit = F.normalize(full_precision(p), dim=1)  # [N, M] label features
-    g = unit @ unit.T  # [N, N]
+    g = unit @ (dist.gather_columns(unit) if shared else unit).T  # [N, N of all processes]
     similar, dissimilar = g[g >= upper], g[g < min(lower, upper)]
-    return -(similar.log().sum() + torch.log1p(-dissimilar).sum()) / (len(similar) + len(dissimilar))
+    chosen, logs = len(similar) + len(dissimilar), similar.log().sum() + torch.log1p(-dissimilar).sum()
+    if not shared or dist.world_size() == 1:
+        return -logs / chosen
+    return dist.total(-logs) / dist.total(logs.new_tensor(chosen))
 
 
 # 2. Objective
@@ -68,8 +72,8 @@ class DACObjective:
         self.lamb = state["lamb"].item()
 
     def __call__(self, network: LabelNet, batch: Batch) -> dict[str, Tensor]:
-        p = torch.cat([dist.gather(network(x)[1]) for x in (batch.x_a, batch.x_b)])  # [2N, M]
-        return {"loss": pair_loss(p, *thresholds(self.lamb))}
+        p = torch.cat([network(x)[1] for x in (batch.x_a, batch.x_b)])  # [2N, M]
+        return {"loss": pair_loss(p, *thresholds(self.lamb), shared=True)}
 
 
 # 3. Estimator

@@ -11,7 +11,7 @@ from typing import final
 
 from torch import Tensor
 
-from c3clust import checks, dist
+from c3clust import checks, dist, onepass
 from c3clust.methods._base import Clusterer, NetworkFields, parameters
 from c3clust.networks import backbone
 from c3clust.networks.heads import Projected
@@ -25,6 +25,13 @@ __all__ = ["SimCLR"]
 # 1. Loss: NT-Xent over the 2N views, ops.nt_xent
 
 
+def shared_nt_xent(g_a: Tensor, g_b: Tensor, tau: float) -> Tensor:
+    """`nt_xent` of the batch of all processes, each of which gives its part and computes its own rows."""
+    if dist.world_size() == 1:
+        return nt_xent(g_a, g_b, tau)
+    return onepass.instance_loss(F.normalize(g_a, dim=1), F.normalize(g_b, dim=1), tau, shared=True)
+
+
 # 2. Objective
 
 
@@ -35,8 +42,8 @@ class SimCLRObjective:
     tau: float
 
     def __call__(self, network: Centred, batch: Batch) -> dict[str, Tensor]:
-        g_a, g_b = dist.gather(network.body.project(batch.x_a)), dist.gather(network.body.project(batch.x_b))
-        return {"loss": nt_xent(g_a, g_b, self.tau)}
+        g_a, g_b = network.body.project(batch.x_a), network.body.project(batch.x_b)
+        return {"loss": shared_nt_xent(g_a, g_b, self.tau)}
 
 
 # 3. Estimator

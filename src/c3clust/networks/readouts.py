@@ -9,17 +9,26 @@ from sklearn.cluster import KMeans, MiniBatchKMeans, kmeans_plusplus
 from sklearn.neighbors import NearestNeighbors
 from torch import Tensor, nn
 
+from c3clust import dist
+
 BLOCK = 4096  # stored samples that are compared at a time, in float64
 PASSES = 10  # of mini-batch k-means over the samples, at most
 
 
-def spherical_kmeans(z: np.ndarray, n_clusters: int, seed: int, starts: int = 20, iterations: int = 100) -> np.ndarray:
-    """Unit centres [M, D] of the unit rows z [n, D], from the best of many starts (largest sum of cosines)."""
+def spherical_kmeans(
+    z: np.ndarray, n_clusters: int, seed: int, starts: int = 20, iterations: int = 100, shared: bool = False
+) -> np.ndarray:
+    """Unit centres [M, D] of the unit rows z [n, D], from the best of many starts (largest sum of cosines).
+
+    shared: all processes make this call with the same z, share the starts, and get the same centres.
+    """
     random = np.random.RandomState(seed)
     z = np.asarray(z, dtype=np.float64)
     best, best_total = None, -np.inf
-    for _ in range(starts):
+    for number in range(starts):
         centres, _ = kmeans_plusplus(z, n_clusters, random_state=random)
+        if shared and number % dist.world_size() != dist.rank():
+            continue
         total = -np.inf
         for _ in range(iterations):
             s = z @ centres.T  # [n, M] cosines
@@ -30,8 +39,24 @@ def spherical_kmeans(z: np.ndarray, n_clusters: int, seed: int, starts: int = 20
             centres = _means(z, labels, s, n_clusters)
         if total > best_total:
             best, best_total = centres, total
+    if shared:
+        best, _ = max(dist.gather_objects((best, best_total)), key=lambda found: found[1])
     assert best is not None
     return best.astype(np.float32)
+
+
+def shared_kmeans(z: np.ndarray, n_clusters: int, starts: int, seed: int, copy: bool) -> tuple[np.ndarray, float]:
+    """Centres [M, D] and inertia of k-means in z [n, D], the best of many starts.
+
+    Several processes, which all have z, share the starts: each draws its own, so other clusters than those of one
+    process may be found.
+    """
+    mine = len(range(dist.rank(), starts, dist.world_size()))
+    best: tuple[np.ndarray, float] = (np.empty(0), np.inf)
+    if mine:
+        found = KMeans(n_clusters, n_init=mine, random_state=seed + dist.rank(), copy_x=copy).fit(z)
+        best = found.cluster_centers_, float(found.inertia_)
+    return min(dist.gather_objects(best), key=lambda each: each[1])
 
 
 def nearest(z: np.ndarray, centres: np.ndarray) -> np.ndarray:
@@ -72,9 +97,9 @@ class Centres(nn.Module):
 
         copy: False saves the memory of z, which is then changed by rounding errors.
         """
-        found = KMeans(len(self.centres), n_init=starts, random_state=seed, copy_x=copy).fit(z)
-        self.centres.copy_(torch.from_numpy(found.cluster_centers_))
-        self.spread.fill_(max(found.inertia_ / len(z), 1e-12))
+        centres, inertia = shared_kmeans(z, len(self.centres), starts, seed, copy)
+        self.centres.copy_(torch.from_numpy(centres))
+        self.spread.fill_(max(inertia / len(z), 1e-12))
 
     @torch.no_grad()
     def place_in_batches(

@@ -136,6 +136,7 @@ class Run:
             why = "the limit of a run. The environment variable C3CLUST_MAX_CLUSTERS raises it."
             raise RunError(f"n_clusters={n:,} is more than {most:,}, {why}")
         if dist.rank() > 0:
+            dist.wait()  # for the first process, which writes
             self.checkpoints = Checkpoints(self.folder)
             yield
             return
@@ -150,6 +151,7 @@ class Run:
                     )
             else:
                 config.write(self.folder)
+            dist.wait()
             self.checkpoints = self.make_checkpoints(self.folder, config.checkpoint_minutes)
             yield
 

@@ -12,6 +12,7 @@ from torch import Tensor
 from c3clust import augment, dist
 from c3clust.data.io.batches import batches
 from c3clust.data.samples import ArrayLike
+from c3clust.errors import InputError
 
 __all__ = ["Batch", "channels_last", "local_part", "source_of_views", "tensors"]
 
@@ -69,6 +70,10 @@ def channels_last(x: Tensor) -> Tensor:
 
 
 def local_part(order: np.ndarray) -> list[np.ndarray]:
-    """This process's part of every batch; all parts are equally long."""
+    """This process's part of every batch [steps, N]; all parts are equally long, what remains is left out."""
     each = order.shape[1] // dist.world_size()
+    if each == 0:
+        raise InputError(
+            f"A batch of {order.shape[1]} samples is too small for {dist.world_size()} processes: start fewer of them."
+        )
     return list(order[:, dist.rank() * each : (dist.rank() + 1) * each])

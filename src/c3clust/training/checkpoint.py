@@ -70,8 +70,8 @@ class Checkpoints:
         self._saved_at = time.monotonic()
 
     def due(self) -> bool:
-        """Whether it is time for one within an epoch. Several processes differ there, and wait for the epoch's end."""
-        return dist.world_size() == 1 and time.monotonic() - self._saved_at >= 60 * self.minutes
+        """Whether it is time for one within an epoch: by the clock of the first process, for all of them."""
+        return bool(dist.agree(time.monotonic() - self._saved_at >= 60 * self.minutes))
 
     def save(self, stage: int, training: TrainingState) -> None:
         """Keep the place where the stage stands, and drop all but the last two."""

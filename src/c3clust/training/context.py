@@ -18,7 +18,7 @@ from c3clust.data.samples import ArrayLike
 from c3clust.errors import InputError
 from c3clust.networks.readouts import Centres
 from c3clust.training.checkpoint import Checkpoints
-from c3clust.training.embed import Projections, embed, gather
+from c3clust.training.embed import Projections, embed, embed_together
 from c3clust.training.loop import Stage, train
 from c3clust.training.objective import Alternating, Monitor, Objective
 
@@ -101,7 +101,7 @@ class TrainingContext:
 
     def projections(self, network: nn.Module) -> np.ndarray:
         """z [n, D] of the un-augmented samples."""
-        return gather(self.embed(network), len(self.x))[0]
+        return embed_together(network, self.x, self.size)[0]
 
     def assignments(self, network: nn.Module) -> np.ndarray:
         """Soft assignments c [n, M] of the un-augmented samples."""
@@ -109,8 +109,7 @@ class TrainingContext:
 
     def features(self, network: Any) -> tuple[Tensor, Tensor]:
         """z [n, D] and h [n, F] of the un-augmented samples, for networks that encode and project."""
-        rows = embed(network, self.x, self.size, lambda x: (network.project(h := network.encode(x)), h))
-        z, h = gather(rows, len(self.x))
+        z, h = embed_together(network, self.x, self.size, lambda x: (network.project(h := network.encode(x)), h))
         return torch.from_numpy(z), torch.from_numpy(h)
 
     def width(self, network: nn.Module) -> int:
@@ -150,12 +149,28 @@ class TrainingContext:
             pixels[1024 * i : 1024 * i + len(rows)] = rows
         return pixels
 
+    def lazy_pixels(self) -> Any:
+        """`pixels` as an object that reads the rows that are asked for, by an array of positions."""
+        return _Pixels(self)
+
     def outputs(self, network: nn.Module) -> tuple[Any, np.ndarray]:
         """z [n, D] and c [n, M]. z is computed on access where it is the samples themselves, and too large."""
         if isinstance(network, Centres) and self.bytes > self.limit:
             return Projections(network, self.x, self.size, prod(self.shape)), self.assignments(network)
-        z, c = gather(self.embed(network), len(self.x))
-        return z, c
+        return embed_together(network, self.x, self.size)
+
+
+@dataclass(frozen=True)
+class _Pixels:
+    """Samples, one row each, indexed like an array [n, D]."""
+
+    context: TrainingContext
+
+    def __len__(self) -> int:
+        return len(self.context.x)
+
+    def __getitem__(self, index: np.ndarray) -> np.ndarray:
+        return self.context.pixels(index)
 
 
 def find_device(device: str) -> torch.device:

@@ -9,13 +9,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from c3clust import augment
+from c3clust import augment, dist
 from c3clust.data.io.subset import Subset
 from c3clust.data.samples import ArrayLike
 from c3clust.training.batch import channels_last, source_of_views, tensors
 
-__all__ = ["Projections", "device_of", "embed", "encode_views", "gather"]
+__all__ = ["Projections", "device_of", "embed", "embed_together", "encode_views", "gather", "rows_per_batch"]
 
+BATCH = 512
 PIXELS = 2**21  # of a batch without gradient: 512 images up to 64 px, 41 at 224 px
 
 
@@ -24,23 +25,41 @@ def embed(
     x: ArrayLike,
     size: tuple[int, ...],
     outputs: Callable[[Tensor], tuple[Tensor, Tensor]] | None = None,
-    batch: int = 512,
+    part: range | None = None,
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """(z, c) of the un-augmented samples, batch by batch on the CPU: no gradient, memory bounded by the batch.
 
-    `outputs` computes another pair than the network's forward pass.
+    `outputs` computes another pair than the network's forward pass. `part`: of these samples only.
     """
-    device, was_training = device_of(network), network.training
+    device, was_training, batch = device_of(network), network.training, rows_per_batch(size)
+    part = range(len(x)) if part is None else part
     network.eval()
-    if len(size) == 2:
-        batch = min(batch, max(16, PIXELS // (size[0] * size[1])))
     with torch.no_grad():
-        index = [np.arange(i, min(i + batch, len(x))) for i in range(0, len(x), batch)]
+        index = [np.arange(i, min(i + batch, part.stop)) for i in part[::batch]]
         for raw in tensors(x, index, device):
             # Bytes are brought into the layout before they become floats, which is faster.
             z, c = (outputs or network)(channels_last(augment.prepare(channels_last(raw), size)))
             yield z.cpu(), c.cpu()
     network.train(was_training)
+
+
+def rows_per_batch(size: tuple[int, ...]) -> int:
+    """Samples of this size that are embedded at a time."""
+    return min(BATCH, max(16, PIXELS // (size[0] * size[1]))) if len(size) == 2 else BATCH
+
+
+def embed_together(
+    network: nn.Module,
+    x: ArrayLike,
+    size: tuple[int, ...],
+    outputs: Callable[[Tensor], tuple[Tensor, Tensor]] | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """`embed` of all samples as two arrays [n, ...]: each process computes a part, in whole batches, and gets all."""
+    n, block = len(x), rows_per_batch(size)
+    part = dist.part(n, block)
+    pairs = embed(network, x, size, outputs, part)
+    z, c = gather(pairs, len(part)) if part else (np.empty(0), np.empty(0))
+    return dist.gather_arrays(z, n, block), dist.gather_arrays(c, n, block)
 
 
 def gather(parts: Iterator[tuple[Tensor, ...]], n: int) -> tuple[np.ndarray, ...]:

@@ -2,8 +2,8 @@
 
 `train` runs one stage: shuffle, make two views of each batch, take one step of the objective, and once per epoch
 evaluate the un-augmented samples. All random numbers come from one generator on the CPU, so the same seed gives the
-same network bit for bit. With several processes, each one trains on its part of every batch, and the objective gathers
-what it needs (dist.py). True labels never come here.
+same network bit for bit. With several processes, each one trains on its part of every batch, draws other views than the
+others, and the objective gathers what it needs (dist). True labels never come here.
 """
 
 import math
@@ -12,17 +12,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from c3clust import augment, dist
 from c3clust.errors import TrainingError
+from c3clust.networks.norms import synchronised
 from c3clust.ops import entropy
 from c3clust.progress import bar
 from c3clust.training.batch import Batch, channels_last, local_part, source_of_views, tensors
 from c3clust.training.checkpoint import TrainingState
-from c3clust.training.embed import device_of, embed
+from c3clust.training.embed import device_of, embed, rows_per_batch
 from c3clust.training.objective import Alternating, Monitor, Objective
+from c3clust.training.order import epoch_order
 
 if TYPE_CHECKING:
     from c3clust.training.context import TrainingContext
@@ -76,13 +79,13 @@ def train(
         now.labels, m, _ = _evaluate(network, x, size)
         if monitor is not None:
             monitor.begin(network, now.labels, m, 2 * batch)
-    with bar(stage.name, stage.epochs, steps, context.verbose, now.epoch) as progress:
+    with bar(stage.name, stage.epochs, steps, context.verbose, now.epoch) as progress, synchronised(network):
         for epoch in range(now.epoch, stage.epochs):
             started = time.perf_counter() - now.seconds
             if now.step == 0:
                 if hasattr(objective, "refresh"):
                     objective.refresh(network, context)
-                now.order = torch.randperm(len(x), generator=generator)[: steps * batch].view(steps, batch)
+                now.order = epoch_order(x, steps, batch, generator)
                 now.sums = {}
             network.train()
             first = now.step
@@ -145,12 +148,13 @@ def _set_learning_rate(optimisers: Optimisers, lr: float) -> None:
 
 def _views(objective: Any, context: Any, source: Any, raw: Tensor, index: Tensor) -> Batch:
     """Two views of each sample; or one, and one of its partner where the objective chooses partners."""
+    generator = dist.own_generator(context.generator)
     if hasattr(objective, "partners"):
-        partners = objective.partners(index, context.generator).numpy()
+        partners = objective.partners(index, generator).numpy()
         others = next(tensors(source, [partners], raw.device))
-        x_a, x_b = (augment.view(context.policy, each, context.size, context.generator) for each in (raw, others))
+        x_a, x_b = (augment.view(context.policy, each, context.size, generator) for each in (raw, others))
     else:
-        x_a, x_b = augment.views(context.policy, raw, context.size, context.generator)
+        x_a, x_b = augment.views(context.policy, raw, context.size, generator)
     return Batch(channels_last(x_a), channels_last(x_b), index.to(raw.device), raw, context.size, context.x)
 
 
@@ -203,9 +207,11 @@ def _log_assignment(curves: Curves, network: nn.Module, x: Any, size: tuple[int,
 
 def _evaluate(network: nn.Module, x: Any, size: tuple[int, ...]) -> tuple[Tensor, int, float]:
     """Labels, number of clusters, and mean entropy of the assignments."""
-    labels, total, m = [], 0.0, 0
-    for _, c in embed(network, x, size):
-        labels.append(c.argmax(dim=1))
+    labels, total, m, block = [], 0.0, 0, rows_per_batch(size)
+    for _, c in embed(network, x, size, part=dist.part(len(x), block)):
+        labels.append(c.argmax(dim=1).numpy())
         total += entropy(c.double()).sum().item()
         m = c.shape[1]
-    return torch.cat(labels), m, total / len(x)
+    own = np.concatenate(labels) if labels else np.empty(0, np.int64)
+    totals, widths = zip(*dist.gather_objects((total, m)), strict=True)
+    return torch.from_numpy(dist.gather_arrays(own, len(x), block)), max(widths), sum(totals) / len(x)

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from c3clust import dist
 from c3clust.data.io import cache
 from c3clust.data.io.decode import decode, longest_side
 from c3clust.data.io.originals import Originals
@@ -131,6 +132,8 @@ def _decoded(files: EncodedFiles, size: int, options: Options) -> tuple[ArrayLik
     if options.cache is not None:
         return _through_cache(files, size, options)
     memory = available_memory() if options.memory is None else options.memory
+    if options.shared and dist.world_size() > 1:
+        return _decoded_together(files, size, memory, options)
     n, reasons, filled, grey = len(files.spans), [], 0, True
     fits = n * 3 * size * size <= memory
     pixels = np.empty((n if fits else 0, 3, size, size), dtype=np.uint8)
@@ -147,7 +150,39 @@ def _decoded(files: EncodedFiles, size: int, options: Options) -> tuple[ArrayLik
     return Stream(spans, names, channels, size, options.workers, memory, files.spool), reasons
 
 
+def _decoded_together(files: EncodedFiles, size: int, memory: int, options: Options) -> tuple[ArrayLike, list[str]]:
+    """`_decoded`, where each process decodes a part of the files; all of them get all pictures."""
+    n, part = len(files.spans), dist.part(len(files.spans))
+    fits, own = n * 3 * size * size <= memory, files.spans[part.start : part.stop]
+    pixels = np.zeros((len(part) if fits else 0, 3, size, size), dtype=np.uint8)
+    reasons: list[str] = []
+    grey = True
+    for chunk, chunk_reasons, chunk_grey in _chunks(own, size, options) if part else ():
+        if fits:
+            good = [len(reasons) + i for i, reason in enumerate(chunk_reasons) if not reason]
+            pixels[good] = chunk
+        reasons, grey = reasons + chunk_reasons, grey and chunk_grey
+    of_all = dist.gather_objects((reasons, grey, fits))
+    reasons, grey = [reason for each in of_all for reason in each[0]], all(each[1] for each in of_all)
+    channels = options.channels or (1 if grey else 3)
+    good = [i for i, reason in enumerate(reasons) if not reason]
+    if all(each[2] for each in of_all):
+        return dist.gather_arrays(np.ascontiguousarray(pixels[:, :channels]), n)[good], reasons
+    spans, names = [files.spans[i] for i in good], [files.names[i] for i in good]
+    return Stream(spans, names, channels, size, options.workers, memory, files.spool), reasons
+
+
 def _through_cache(files: EncodedFiles, size: int, options: Options) -> tuple[np.ndarray, list[str]]:
+    """From the cache, which the first of several processes fills."""
+    if options.shared and dist.rank() > 0:
+        dist.wait()
+    found = _cached(files, size, options)
+    if options.shared and dist.rank() == 0:
+        dist.wait()
+    return found
+
+
+def _cached(files: EncodedFiles, size: int, options: Options) -> tuple[np.ndarray, list[str]]:
     assert options.cache is not None
     spooled = {files.spool.path} if files.spool and files.spool.path else set()  # a spool is new each time
     paths = (*map(str, files.origin), *sorted({span.path for span in files.spans} - spooled))

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from c3clust.data.io.remote import is_url, read_range
 from c3clust.data.io.scratch import Scratch
 from c3clust.errors import DataError
 from c3clust.limits import limit
@@ -28,6 +29,8 @@ class Unreadable(Exception):
 @dataclass(frozen=True, slots=True)
 class Span:
     """`size` encoded bytes, stored as `stored` bytes at `offset` of `path`, deflated if `deflated`.
+
+    path: that of a file, or a URL, which is never deflated.
 
     refused: the reason why this image must not be read, found when its source was listed.
     """
@@ -47,9 +50,12 @@ def read_span(span: Span) -> bytes:
     if refused := too_large(span.size):
         raise Unreadable(refused)
     try:
+        length = min(span.size if span.stored < 0 else span.stored, limit("C3CLUST_MAX_IMAGE"))
+        if is_url(span.path):
+            return read_range(span.path, span.offset, length)
         with open_regular(span.path) as file:
             file.seek(span.offset)
-            raw = file.read(min(span.size if span.stored < 0 else span.stored, limit("C3CLUST_MAX_IMAGE")))
+            raw = file.read(length)
     except OSError as error:
         raise Unreadable(error.strerror or str(error)) from error
     return _inflate(raw, span.size) if span.deflated else raw

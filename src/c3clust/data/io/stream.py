@@ -66,6 +66,13 @@ class Stream:
         pixels = next(self.prefetch([np.atleast_1d(chosen)]))
         return pixels if chosen.ndim else pixels[0]
 
+    @property
+    def shards(self) -> list[range]:
+        """The positions of the images of each file, where files hold several: those of archives."""
+        paths = [span.path for span in self.spans]
+        starts = [i for i in range(len(paths)) if i == 0 or paths[i] != paths[i - 1]]
+        return [range(i, j) for i, j in zip(starts, [*starts[1:], len(paths)], strict=True)]
+
     def subset(self, index: np.ndarray) -> "Stream":
         spans, names = [self.spans[i] for i in index], [self.names[i] for i in index]
         return Stream(spans, names, self.shape[1], self.shape[2], self._workers, self._memory, self.spool)

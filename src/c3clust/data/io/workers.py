@@ -15,10 +15,12 @@ CHUNK = 64
 
 
 def worker_count(workers: int | None) -> int:
-    """The given number, or the number of cores that this process may use."""
+    """The given number, or the number of cores that this process may use, divided among those that torchrun started."""
     if workers is not None:
         return max(1, workers)
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    beside = os.environ.get("LOCAL_WORLD_SIZE", "1")
+    return max(cores // int(beside), 1) if beside.isdecimal() and int(beside) else cores
 
 
 def map_chunks(

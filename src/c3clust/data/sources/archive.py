@@ -77,12 +77,17 @@ def _tar(path: Path, wanted: Callable[[str], bool], spool: Spool) -> Listed:
             name = member.name.removeprefix("./")
             if member.isdir() or not wanted(name):
                 continue
-            refused = _refused(name, member.size) or ("" if member.isreg() else "a link or special file")
+            refused = refused_member(name, member)
             if refused or plain:
-                refused = refused or ("a sparse file" if member.issparse() else "")
                 yield name, Span(str(path.absolute()), member.size, member.offset_data, refused=refused)
             elif stream := archive.extractfile(member):
                 yield name, spool.add(stream.read())
+
+
+def refused_member(name: str, member: tarfile.TarInfo) -> str:
+    """The reason why a member of a tar must not be read; "" if it may."""
+    special = "" if member.isreg() else "a link or special file"
+    return _refused(name, member.size) or special or ("a sparse file" if member.issparse() else "")
 
 
 class CheckedTarInfo(tarfile.TarInfo):

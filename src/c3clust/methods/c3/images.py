@@ -43,7 +43,7 @@ class GuidedObjective:
         h_a, h_b = network.encode(batch.x_a), network.encode(batch.x_b)
         labels, weight = self.labels[index].to(h_a.device), self.confidence[index].to(h_a.device)
         guidance = guidance_loss(dist.gather(network.g_c(h_a)), dist.gather(network.g_c(h_b)), labels, weight)
-        instance = instance_loss(dist.gather(network.project(h_a)), dist.gather(network.project(h_b)), self.tau_i)
+        instance = instance_loss(network.project(h_a), network.project(h_b), self.tau_i, shared=True)
         return {"loss": guidance + instance, "guidance_loss": guidance, "instance_loss": instance}
 
 

@@ -3,7 +3,8 @@
 import torch
 from torch import Tensor
 
-from c3clust.onepass import SAFE_EXPONENT, Block, all_pairs_loss, join_views, largest_square
+from c3clust import dist
+from c3clust.onepass import SAFE_EXPONENT, Block, all_pairs_loss, join_views, largest_square, own_rows
 from c3clust.ops import full_precision, twin_mask
 
 __all__ = ["c3_loss", "log_pair_weights", "one_pass_c3_loss", "pair_weights", "positive_pairs", "positives_per_view"]
@@ -29,21 +30,36 @@ def positive_pairs(s: Tensor, zeta: float, twins: str = "always") -> Tensor:
     return (s >= zeta) | torch.eye(len(s), dtype=torch.bool, device=s.device)
 
 
-def positives_per_view(z_a: Tensor, z_b: Tensor, zeta: float, twins: str = "always") -> Tensor:
-    """Mean number of positives of a view, itself among them. z_a, z_b: [N, D], unit rows."""
-    z = full_precision(torch.cat([z_a, z_b]).detach())
-    return positive_pairs(z @ z.T, zeta, twins).sum(dim=1).to(z.dtype).mean()
+def positives_per_view(z_a: Tensor, z_b: Tensor, zeta: float, twins: str = "always", shared: bool = False) -> Tensor:
+    """Mean number of positives of a view, itself among them. z_a, z_b: [N, D], unit rows; `shared` as in `c3_loss`."""
+    if not shared or dist.world_size() == 1:
+        z = full_precision(torch.cat([z_a, z_b]).detach())
+        return positive_pairs(z @ z.T, zeta, twins).sum(dim=1).to(z.dtype).mean()
+    z = join_views(z_a.detach(), z_b.detach(), shared)
+    rows = torch.cat([torch.arange(part.start, part.stop) for part in own_rows(len(z), shared)]).to(z.device)
+    always = torch.stack([rows, (rows + len(z) // 2) % len(z)], dim=1)[:, : 2 if twins == "always" else 1]
+    positive = (z[rows] @ z.T >= zeta).scatter_(1, always, True)
+    return dist.total(positive.sum().to(z.dtype)) / len(z)
 
 
-def c3_loss(z_a: Tensor, z_b: Tensor, zeta: float = 0.6, gamma: float = 0.1, twins: str = "always") -> Tensor:
+def c3_loss(
+    z_a: Tensor,
+    z_b: Tensor,
+    zeta: float = 0.6,
+    gamma: float = 0.1,
+    twins: str = "always",
+    shared: bool = False,
+) -> Tensor:
     """L_C3 (section 3.2 of the paper): minus the log of the positives' share of all weighted pairs, mean over 2N views.
 
     z_a, z_b: [N, D], unit rows. `twins`: "threshold" is the paper's equation, in which a twin is a positive if
     s >= zeta; "always" counts it in any case, as the released code does. From N = 128 on the same value comes from one
     pass over row blocks (`one_pass_c3_loss`), which is faster (benchmarks/README.md), with memory linear in N.
+    shared: z_a and z_b are this process's part of the batch; the loss is that of the whole batch, of which each process
+    computes its own rows.
     """
-    if len(z_a) >= ONE_PASS_FROM:
-        return one_pass_c3_loss(z_a, z_b, zeta, gamma, twins)
+    if len(z_a) >= ONE_PASS_FROM or (shared and dist.world_size() > 1):
+        return one_pass_c3_loss(z_a, z_b, zeta, gamma, twins, shared=shared)
     z = full_precision(torch.cat([z_a, z_b]))  # [2N, D]
     s = z @ z.T  # [2N, 2N] cosine
     log_positive = s.masked_fill(~positive_pairs(s, zeta, twins), -torch.inf).logsumexp(dim=1)  # [2N]
@@ -52,14 +68,20 @@ def c3_loss(z_a: Tensor, z_b: Tensor, zeta: float = 0.6, gamma: float = 0.1, twi
 
 
 def one_pass_c3_loss(
-    z_a: Tensor, z_b: Tensor, zeta: float, gamma: float, twins: str = "always", block_rows: int | None = None
+    z_a: Tensor,
+    z_b: Tensor,
+    zeta: float,
+    gamma: float,
+    twins: str = "always",
+    block_rows: int | None = None,
+    shared: bool = False,
 ) -> Tensor:
     """`c3_loss` by row blocks (onepass.py), with memory linear in N. float16 and bfloat16 are computed in float32."""
-    z = join_views(z_a, z_b)
+    z = join_views(z_a, z_b, shared)
     careful = largest_square(z) * (1 + gamma) > SAFE_EXPONENT
     always = 2 if twins == "always" else 1  # the view itself, and its twin
     block = _careful_c3_block(zeta, gamma, always) if careful else _c3_block(zeta, gamma, always)
-    return all_pairs_loss(z, 1.0, block, block_rows)
+    return all_pairs_loss(z, 1.0, block, block_rows, shared)
 
 
 def _c3_block(zeta: float, gamma: float, always: int) -> Block:

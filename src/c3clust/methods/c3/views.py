@@ -42,9 +42,9 @@ class C3Objective:
 
     def __call__(self, network: ClusterNet, batch: Batch) -> dict[str, Tensor]:
         h_a, h_b = network.encode(batch.x_a), network.encode(batch.x_b)
-        z_a, z_b = dist.gather(network.project(h_a)), dist.gather(network.project(h_b))
-        c3 = c3_loss(z_a, z_b, self.zeta, self.gamma, self.twins)
-        positives = positives_per_view(z_a, z_b, self.zeta, self.twins)
+        z_a, z_b = network.project(h_a), network.project(h_b)
+        c3 = c3_loss(z_a, z_b, self.zeta, self.gamma, self.twins, shared=True)
+        positives = positives_per_view(z_a, z_b, self.zeta, self.twins, shared=True)
         terms = {"loss": c3, "c3_loss": c3, "positives_per_view": positives}
         if self.head != "frozen":
             follow = self.head == "follow"
@@ -78,7 +78,7 @@ def fit_views(method: Any, start: Any, context: TrainingContext) -> ClusterNet:
         stage, objective = replace(stage, name="settle", epochs=settle), replace(objective, head="joint")
         context.train(stage, network, objective, Guard() if method.guard else None)
     if method.readout == "z":
-        centres = spherical_kmeans(context.projections(network), method.n_clusters_, context.seed)
+        centres = spherical_kmeans(context.projections(network), method.n_clusters_, context.seed, shared=True)
         network.centres = torch.from_numpy(centres).to(context.device)
     return network
 

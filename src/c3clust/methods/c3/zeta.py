@@ -44,7 +44,7 @@ def choose_zeta(
     batch = min(batch, len(h[0]))
     with torch.no_grad():
         z = F.normalize(g_i(h[0]), dim=1).cpu().numpy()
-    labels = nearest(z, spherical_kmeans(z, n_clusters, seed, starts=5))
+    labels = nearest(z, spherical_kmeans(z, n_clusters, seed, starts=5, shared=True))
     sizes = np.bincount(labels, minlength=n_clusters).tolist()
     expected = max(2 * batch * sum((size / sum(sizes)) ** 2 for size in sizes), 2.0)
     zeta, probes = search(

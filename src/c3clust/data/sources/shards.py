@@ -1,0 +1,139 @@
+"""Tar shards in the layout of WebDataset: a folder of .tar files, or a URL that fsspec reads.
+
+A sample is the files of a shard that share their path up to the first dot of the name: a picture, perhaps `.cls` with
+the number of its class, and `.json` with `label`, the name of that class. Other files are left out. Samples keep the
+order of the shards and within them, so that reading in order is reading along. `.cls` is used for metrics only.
+
+    000000.tar    cats/1.jpg  cats/1.cls  cats/1.json  dogs/7.jpg ...
+
+Nothing is extracted: each picture is read where it lies, after one pass over the headers of the shard. Of several
+processes each makes that pass over some of the shards. Shards are not compressed.
+"""
+
+import json
+import tarfile
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+
+from c3clust import dist
+from c3clust.data.io import remote
+from c3clust.data.io.decode import is_image_name
+from c3clust.data.io.pictures import EncodedFiles, to_samples
+from c3clust.data.io.spans import Span, open_regular
+from c3clust.data.samples import Samples
+from c3clust.data.source import Claim, Options
+from c3clust.data.sources.archive import CheckedTarInfo, refused_member, tar_members
+from c3clust.data.sources.folder import has_images
+from c3clust.errors import DataError, first_line
+from c3clust.limits import limit
+
+__all__ = ["claims", "read", "read_url", "tar_files"]
+
+SMALL = 64  # bytes of a .cls file
+
+
+def claims(path: Path) -> Claim:
+    """A folder with .tar files in it, and no images beside them."""
+    return Claim.LAYOUT if path.is_dir() and tar_files(path) and not has_images(path) else Claim.NO
+
+
+def tar_files(path: Path) -> list[Path]:
+    """The shards of a folder, in order."""
+    return sorted(each for each in path.glob("*.tar") if each.is_file())
+
+
+def read(path: Path, options: Options, name: str | None = None) -> Samples:
+    """The pictures of all shards of a folder."""
+    return _read([str(each.absolute()) for each in tar_files(path)], str(path), options)
+
+
+def read_url(url: str, options: Options) -> Samples:
+    """The pictures of the shards that a URL names."""
+    found = remote.list_tars(url)
+    if not found:
+        raise DataError(f"{url} holds no .tar file: give a folder of shards, one shard, or a pattern with *.")
+    return _read(found, url, options)
+
+
+@dataclass
+class _Shard:
+    """What a shard holds, by the order of the pictures in it."""
+
+    names: list[str] = field(default_factory=list)
+    spans: list[Span] = field(default_factory=list)
+    numbers: dict[str, int] = field(default_factory=dict)  # of the classes, by key
+    labels: dict[str, str] = field(default_factory=dict)  # names of the classes, by key
+
+
+def _read(shards: list[str], place: str, options: Options) -> Samples:
+    listed = dist.shared_map(_list, shards) if options.shared else [_list(shard) for shard in shards]
+    pairs = [pair for shard in listed for pair in zip(shard.names, shard.spans, strict=True)]
+    y, classes = _classes(listed)
+    return to_samples(EncodedFiles.of(pairs, place, y=y, classes=classes), options)
+
+
+def _list(shard: str) -> _Shard:
+    """The pictures of one shard, and their classes."""
+    found = _Shard()
+    try:
+        with _open(shard) as file, tarfile.open(fileobj=file, mode="r:", tarinfo=CheckedTarInfo) as archive:
+            size = remote.size_of(shard) if remote.is_url(shard) else Path(shard).stat().st_size
+            for member in tar_members(archive):
+                if member.isreg() or is_image_name(member.name):
+                    _add(found, member, archive, shard, size)
+    except DataError:
+        raise
+    except Exception as error:  # tarfile and the file systems raise almost anything
+        raise DataError(f"{shard} is damaged or no plain .tar ({first_line(error)}). Make it again.") from error
+    return found
+
+
+def _open(shard: str) -> Any:
+    return remote.open_url(shard) if remote.is_url(shard) else open_regular(shard)
+
+
+def _add(found: _Shard, member: tarfile.TarInfo, archive: tarfile.TarFile, shard: str, size: int) -> None:
+    name = member.name.removeprefix("./")
+    ending = PurePosixPath(name).suffix.lower()
+    if is_image_name(name):
+        refused = refused_member(name, member) or ("" if member.offset_data + member.size <= size else "cut off")
+        found.names.append(name)
+        found.spans.append(Span(shard, member.size, member.offset_data, refused=refused))
+    elif ending == ".cls" and member.size <= SMALL:
+        text = _content(archive, member).decode("ascii", "replace").strip()
+        if not text.isdecimal() or int(text) >= 2**31:
+            raise DataError(f"{shard} has {name} with {text!r}, which is no number of a class. Write it again.")
+        found.numbers[_key(name)] = int(text)
+    elif ending == ".json" and member.size <= limit("C3CLUST_MAX_JSON"):
+        about = json.loads(_content(archive, member))
+        if isinstance(about, dict) and isinstance(about.get("label"), str):
+            found.labels[_key(name)] = about["label"]
+
+
+def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+    stream = archive.extractfile(member)
+    return b"" if stream is None else stream.read()
+
+
+def _key(name: str) -> str:
+    """What the files of a sample share.
+
+    >>> _key("a.b/cat.seg.png")
+    'a.b/cat'
+    """
+    folder, _, file = name.rpartition("/")
+    return f"{folder}/{file.partition('.')[0]}" if folder else file.partition(".")[0]
+
+
+def _classes(listed: list[_Shard]) -> tuple[np.ndarray | None, list[str] | None]:
+    """The class of each picture and the names of the classes, where every picture has one."""
+    found = [shard.numbers.get(_key(name)) for shard in listed for name in shard.names]
+    if not found or any(number is None for number in found):
+        return None, None
+    known, y = np.unique(np.array(found, dtype=np.int64), return_inverse=True)
+    pairs = [(shard.numbers.get(key), label) for shard in listed for key, label in shard.labels.items()]
+    named = dict(pairs)
+    return y, [named.get(int(number), str(number)) for number in known]

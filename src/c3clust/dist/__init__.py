@@ -1,0 +1,31 @@
+"""Several processes as one: who they are, what they exchange, and how they end together.
+
+group.py         joining the processes that torchrun or SLURM started; rank, number of processes, barrier
+collectives.py   gathers and sums, with and without gradient; the part of the work that is this process's
+ends.py          one message for all processes when one of them fails
+
+With one process every function here is the identity. docs/SCALING.md has the use.
+"""
+
+from c3clust.dist.collectives import (
+    agree,
+    average_buffers,
+    gather,
+    gather_arrays,
+    gather_columns,
+    gather_objects,
+    own_generator,
+    part,
+    shared_map,
+    sum_gradients,
+    sum_statistics,
+    total,
+)
+from c3clust.dist.ends import last_words
+from c3clust.dist.group import join, leave, rank, wait, world_size
+
+__all__ = [
+    "agree", "average_buffers", "gather", "gather_arrays", "gather_columns", "gather_objects", "join", "last_words",
+    "leave", "own_generator", "part", "rank", "shared_map", "sum_gradients", "sum_statistics", "total", "wait",
+    "world_size",
+]  # fmt: skip
