@@ -18,7 +18,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor, nn
 
-from c3clust import augment, checks, data, duplicates, model_io
+from c3clust import augment, checks, data, dist, duplicates, model_io
 from c3clust.cluster_count import ClusterCount
 from c3clust.data.io.subset import subset
 from c3clust.data.samples import Dataset, Table
@@ -36,7 +36,7 @@ from c3clust.runs.config import plain
 from c3clust.splits import write_steps
 from c3clust.training import TrainingContext, embed
 from c3clust.training.context import TrainingOptions, find_device
-from c3clust.training.embed import Projections, device_of, gather
+from c3clust.training.embed import Projections, device_of, gather, rows_per_batch
 
 __all__ = ["Estimator", "TrainingOptions", "method_name"]
 
@@ -285,10 +285,14 @@ class Estimator(
         encoder = self.preprocessor_.frozen_encoder
         return encoder is not None and encoder.takes is Table
 
-    def _embed(self, X: Any) -> tuple[Iterator[tuple[Tensor, Tensor]], int]:
+    def _embed(self, X: Any, shared: bool = False) -> tuple[Iterator[tuple[Tensor, Tensor]], int]:
         check_is_fitted(self)
-        x = self.preprocessor_.transform(self._read(X, reset=False), self.device_)
-        return embed(self.network_, x, self.input_shape_[-2:]), len(x)
+        x, size = self.preprocessor_.transform(self._read(X, reset=False), self.device_), self.input_shape_[-2:]
+        part = dist.part(len(x), rows_per_batch(size)) if shared else None
+        return embed(self.network_, x, size, part=part), len(x)
+
+    def _gather_rows(self, rows: np.ndarray, n: int) -> np.ndarray:
+        return dist.gather_arrays(rows, n, rows_per_batch(self.input_shape_[-2:]))
 
 
 def method_name(estimator: Any) -> str:

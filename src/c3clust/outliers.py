@@ -18,13 +18,14 @@ from torch import Tensor
 
 from c3clust.records.outliers import Outlier
 
-__all__ = ["OutlierRule", "member_votes"]
+__all__ = ["OutlierRule", "blocks", "member_votes"]
 
 USUAL = 0.99  # share of the training samples that are not far, at least
 FENCE = 3.0  # interquartile ranges above the third quartile
 MAJORITY = 0.5  # share of the members
 TIE = 0.1  # difference of the two largest entries of c, divided by their sum
 BLOCK = 2**19  # values, 4 MB
+VOTES = 4096  # samples whose votes are counted at a time
 PREFIX = "outliers."  # of the tensors in a saved model
 
 
@@ -42,7 +43,7 @@ class OutlierRule:
         """The rule from z [n, D], read in blocks, and labels [n] of the training samples; None if z is not finite."""
         sizes = np.bincount(labels, minlength=n_clusters)
         sums, unit = np.zeros((n_clusters, z.shape[1])), True
-        for rows in _blocks(z):
+        for rows in blocks(z):
             block = z[rows]
             if not np.isfinite(block).all():
                 return None
@@ -51,7 +52,7 @@ class OutlierRule:
         centres = sums / np.maximum(sizes, 1)[:, None]
         spread = np.ones(n_clusters)
         if not unit:
-            length = [np.linalg.norm(z[rows] - centres[labels[rows]], axis=1) for rows in _blocks(z)]
+            length = [np.linalg.norm(z[rows] - centres[labels[rows]], axis=1) for rows in blocks(z)]
             own = np.bincount(labels, np.concatenate(length), n_clusters)
             spread = np.maximum(own / np.maximum(sizes, 1), max(float(own.sum() / len(z)) / 10, 1e-9))
         centres[sizes == 0] = np.nan
@@ -62,7 +63,7 @@ class OutlierRule:
 
     def distances(self, z: Any) -> tuple[np.ndarray, np.ndarray]:
         """The distance [n] of each row of z to the nearest centre, in units of its spread; and that cluster [n]."""
-        parts = [self._distances(z[rows]) for rows in _blocks(z)]
+        parts = [self._distances(z[rows]) for rows in blocks(z)]
         return np.concatenate([d for d, _ in parts]), np.concatenate([nearest for _, nearest in parts])
 
     def _distances(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -126,7 +127,7 @@ class OutlierRule:
         return cls(centres.float().numpy(), spread.float().numpy(), float(parts["limit"]), bool(parts["unit"].any()))
 
 
-def _blocks(z: Any) -> list[slice]:
+def blocks(z: Any) -> list[slice]:
     """Rows that are converted to float64 at a time; at least one block."""
     step = max(BLOCK // z.shape[1], 1)
     return [slice(i, i + step) for i in range(0, max(len(z), 1), step)]
@@ -138,6 +139,9 @@ def member_votes(network: Any, z: Any) -> np.ndarray | None:
     members = getattr(network, "members", None)
     if members is None or len(network.weight) < 3:
         return None
-    parts = [members(torch.from_numpy(z[i : i + 4096]).to(network.weight.device)) for i in range(0, len(z), 4096)]
-    q = torch.cat([part.argmax(dim=2).cpu() for part in parts], dim=1)  # [M, n]
-    return torch.nn.functional.one_hot(q, network.n_clusters).float().mean(dim=0).numpy()
+    shares = np.empty((len(z), network.n_clusters), np.float32)
+    for i in range(0, len(z), VOTES):
+        q = members(torch.from_numpy(z[i : i + VOTES]).to(network.weight.device)).argmax(dim=2).cpu()  # [M, VOTES]
+        one_hot = torch.nn.functional.one_hot(q, network.n_clusters)
+        shares[i : i + VOTES] = one_hot.float().mean(dim=0).numpy()
+    return shares

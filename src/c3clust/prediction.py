@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor, nn
 
-from c3clust.outliers import OutlierRule, member_votes
+from c3clust.outliers import OutlierRule, blocks, member_votes
 from c3clust.records.edits import Edits
 from c3clust.records.outliers import Outlier, by_position
 from c3clust.splits import Split
@@ -26,8 +26,12 @@ class Prediction:
         """The number of clusters."""
         raise NotImplementedError
 
-    def _embed(self, X: Any) -> tuple[Iterator[tuple[Tensor, Tensor]], int]:
-        """(z, c) of the samples, batch by batch, and the number of samples."""
+    def _embed(self, X: Any, shared: bool = False) -> tuple[Iterator[tuple[Tensor, Tensor]], int]:
+        """(z, c) of the samples, batch by batch, and the number of samples; shared: of this process's part of them."""
+        raise NotImplementedError
+
+    def _gather_rows(self, rows: np.ndarray, n: int) -> np.ndarray:
+        """The rows of all n samples, from those of each process's part."""
         raise NotImplementedError
 
     def predict(self, X: Any) -> np.ndarray:
@@ -48,16 +52,18 @@ class Prediction:
 
     # How it is done.
 
-    def _predict(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Cluster and confidence of each sample, after merges and splits."""
-        parts = []
-        for z, c in self._embed(X)[0]:
+    def _predict(self, X: Any, shared: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """Cluster and confidence of each sample, after merges and splits; shared: by all processes together."""
+        parts = [(np.empty(0, np.int64), np.empty(0, np.float32))] if shared else []
+        pairs, n = self._embed(X, shared)
+        for z, c in pairs:
             labels, proba = self._edited(z.numpy(), c.numpy())
             confidence = proba[range(len(labels)), labels]
             if self.outliers:
                 labels[[outlier is not None for outlier in self._judge(z.numpy(), c.numpy())]] = -1
             parts.append((labels, confidence))
-        return np.concatenate([labels for labels, _ in parts]), np.concatenate([each for _, each in parts])
+        labels, confidence = (np.concatenate(each) for each in zip(*parts, strict=True))
+        return (self._gather_rows(labels, n), self._gather_rows(confidence, n)) if shared else (labels, confidence)
 
     def _edited(self, z: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Labels [n] and probabilities [n, M] after all that was changed in the run folder."""
@@ -80,7 +86,10 @@ class Prediction:
         target = list(range(c.shape[1]))
         for edits in (step for step in self._steps() if isinstance(step, Edits)):
             target = [edits.target[i] for i in target]
-        found = rule.judge(z, c, member_votes(self.network_, z))
+        found: list[Outlier | None] = []
+        for rows in blocks(z):  # votes and shares of all samples at once would take several times the memory of c
+            part = z[rows]
+            found += rule.judge(part, c[rows], member_votes(self.network_, part))
         return [None if outlier is None or outlier.settled(target) else outlier for outlier in found]
 
     def _steps(self) -> Sequence[Edits | Split]:

@@ -7,6 +7,8 @@ import numpy as np
 
 __all__ = ["kept_above_chance", "lengths_alike", "nearest", "scale_rows", "smoothed", "unit_rows"]
 
+BLOCK = 1024  # samples whose neighbours are searched for at a time
+COLUMNS = 2**16  # samples that they are compared with at a time
 LENGTHS = 0.3  # coefficient of variation up to which row lengths are alike; those of encoders have .07 to .16
 
 
@@ -35,14 +37,30 @@ def lengths_alike(x: np.ndarray) -> bool:
     return bool(length.std() <= LENGTHS * length.mean())
 
 
-def nearest(z: np.ndarray, k: int, block: int = 1024) -> np.ndarray:
-    """[n, k]: the k nearest other samples of each sample, in blocks so that memory is bounded."""
-    square, found = (z**2).sum(1), []
-    for i in range(0, len(z), block):
-        distance = square - 2 * z[i : i + block] @ z.T  # [block, n], less a constant per row
-        distance[np.arange(len(distance)), np.arange(i, i + len(distance))] = np.inf
-        found.append(np.argpartition(distance, k - 1, axis=1)[:, :k])
+def nearest(z: np.ndarray, k: int, block: int = BLOCK, part: range | None = None) -> np.ndarray:
+    """[n, k]: the k nearest other samples of each sample, in blocks so that memory is bounded. part: of these alone."""
+    part = range(len(z)) if part is None else part
+    square, found = (z**2).sum(1), [np.empty((0, k), np.int64)]
+    for i in part[::block]:
+        own = np.arange(i, min(i + block, part.stop))
+        closest, distance = _among(z, square, own, range(min(COLUMNS, len(z))), k)
+        for j in range(COLUMNS, len(z), COLUMNS):
+            others, further = _among(z, square, own, range(j, min(j + COLUMNS, len(z))), k)
+            closest, distance = np.c_[closest, others], np.c_[distance, further]
+            kept = np.argpartition(distance, k - 1, axis=1)[:, :k]
+            closest, distance = (np.take_along_axis(each, kept, axis=1) for each in (closest, distance))
+        found.append(closest)
     return np.concatenate(found)
+
+
+def _among(z: np.ndarray, square: np.ndarray, own: np.ndarray, others: range, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """The at most k nearest of some samples to the samples `own`, and their distances, less a constant per row."""
+    here = slice(others.start, others.stop)
+    distance = square[here] - 2 * z[own[0] : own[-1] + 1] @ z[here].T  # [block, others]
+    inside = (own >= others.start) & (own < others.stop)
+    distance[np.flatnonzero(inside), own[inside] - others.start] = np.inf
+    kept = np.argpartition(distance, min(k, len(others)) - 1, axis=1)[:, :k]
+    return kept + others.start, np.take_along_axis(distance, kept, axis=1)
 
 
 def smoothed(z: np.ndarray, neighbours: np.ndarray) -> np.ndarray:

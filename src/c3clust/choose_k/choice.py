@@ -77,8 +77,7 @@ def choose_k(x: np.ndarray, *, scaled: bool, seed: int) -> Choice:
     scaled: the features have a common scale and keep their lengths, as do others whose lengths differ much.
     """
     started, rng = time.perf_counter(), np.random.default_rng(seed)
-    x = np.asarray(x, dtype=np.float32)
-    x = x[np.sort(rng.permutation(len(x))[:MOST])]
+    x = np.asarray(x[np.sort(rng.permutation(len(x))[:MOST])], dtype=np.float32)
     spread = float(((x - x.mean(0)) ** 2).sum(1).mean())
     if spread <= SAME * float((x**2).sum(1).mean()):
         return without_evidence(1, "All samples are the same: there is one cluster.")

@@ -106,7 +106,7 @@ def fit(
         resume=False,
     )
     new.claim()
-    samples = data.load(run.source, **run.load_options)
+    samples = data.load(run.source, **run.load_options, shared=dist.world_size() > 1)
     if verbose:
         found = run.params["n_clusters"] == "auto"
         asked = "clusters to be counted" if found else f"{run.params['n_clusters']} clusters"

@@ -43,15 +43,34 @@ def predict(
     from c3clust import data
     from c3clust.records.assignments import Assignments
 
+    shared = _join(run)
     model, reading = _load(run, {"device": device, "encoder": encoder})
     given = opt.reading_options(column, cache, workers, memory, max_bad, outside)
-    samples = data.load(source, **reading | {name: value for name, value in given.items() if value is not None})
-    assignments = Assignments(samples.names, *model._predict(samples))
-    if out is None:
-        opt.write_out(assignments.csv())
-    else:
-        assignments.write(out)
-    opt.print_skipped(samples.skipped)
+    reading |= {name: value for name, value in given.items() if value is not None}
+    samples = data.load(source, **reading, shared=shared)
+    assignments = Assignments(samples.names, *model._predict(samples, **({"shared": True} if shared else {})))
+    if opt.is_first():
+        if out is None:
+            opt.write_out(assignments.csv())
+        else:
+            assignments.write(out)
+        opt.print_skipped(samples.skipped)
+    if shared:
+        from c3clust import dist
+
+        dist.leave()
+
+
+def _join(run: Path) -> bool:
+    """Whether several processes share the work; then they are joined."""
+    if not opt.several():
+        return False
+    from c3clust import dist
+
+    dist.join()
+    if run.suffix == ".onnx":
+        raise InputError(f"{run} is used by one process: start c3clust without torchrun, or give the run folder.")
+    return True
 
 
 def _load(run: Path, given: dict[str, str | None]) -> tuple[Any, dict[str, Any]]:

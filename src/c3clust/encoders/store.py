@@ -12,7 +12,7 @@ import json
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import torch
@@ -43,16 +43,12 @@ def features(
     """Samples whose x are `Views`: the features of each sample, and of `views` random views made by the policy.
 
     folder: where the features are stored. They are stored in a temporary folder if it is None, or if the policy is a
-    function of the user's own, which has no unique name. Of several processes, one computes.
+    function of the user's own, which has no unique name. Several processes share the work, in a folder that all see:
+    each computes a part of the samples, or some of the views. The features are the same for any number of processes.
     """
     job = _Job(encoder, encoder.validate(dataset), policy, views, seed)
     named = policy is None or augment.spec(policy)["policy"] in augment.names()
-    if folder is None or not named:
-        x = _temporary(job, verbose)
-    else:
-        first = job.parts(folder, verbose) if dist.rank() == 0 else None
-        dist.wait()
-        x = Views(first or job.parts(folder, False))
+    x = _temporary(job, verbose) if folder is None or not named else Views(job.parts(folder, verbose, shared=True))
     return dataset.to_samples(x, encoder.view_policy if len(x.parts) > 1 else "vector")
 
 
@@ -92,15 +88,20 @@ class _Job:
     views: int
     seed: int
 
-    def parts(self, folder: Path, verbose: bool) -> list[np.ndarray]:
-        """The features of the samples, then of each view: from the folder, or computed and stored there."""
+    def parts(self, folder: Path, verbose: bool, shared: bool = False) -> list[np.ndarray]:
+        """The features of the samples, then of each view: from the folder, or computed and stored there.
+
+        shared: by all processes together.
+        """
         shape = (len(self.dataset), self.encoder.width)
         entries = [Entry.of(folder, key) for key in self._keys()]
         found = [_load(entry, shape) for entry in entries]
         missing = [number for number, part in enumerate(found) if part is None]
+        if shared:
+            missing = sorted(set().union(*dist.gather_objects(missing)))
         if missing:
             try:
-                self._compute({number: entries[number] for number in missing}, shape, verbose)
+                self._compute({number: entries[number] for number in missing}, shape, verbose, shared)
             except OSError as error:
                 size = len(missing) * shape[0] * shape[1] * 4
                 raise DataError(
@@ -124,26 +125,68 @@ class _Job:
             keys += [key | view | {"view": v} for v in range(self.views)]
         return [hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest() for key in keys]
 
-    def _compute(self, entries: dict[int, Entry], shape: tuple[int, int], verbose: bool) -> None:
+    def _compute(self, entries: dict[int, Entry], shape: tuple[int, int], verbose: bool, shared: bool) -> None:
         """One pass over the samples: each batch is read once, and encoded as itself and as each missing view."""
         folder = next(iter(entries.values())).array.parent
         folder.mkdir(parents=True, exist_ok=True)
+        first = not shared or dist.rank() == 0
         with ExitStack() as stack:
-            writing = stack.enter_context(Scratch(".writing-", folder))
+            writing = stack.enter_context(Scratch(".writing-", folder)) if first else folder
+            writing = Path(dist.gather_objects(str(writing))[0]) if shared else writing
             files = {number: writing / f"{number}.npy" for number in entries}
-            out = {number: stack.enter_context(new_array(file, shape, np.float32)) for number, file in files.items()}
+            if first:
+                for file in files.values():
+                    new_array(file, shape, np.float32).close()
+            if shared:
+                dist.wait()
+            self._fill(files, shape, verbose and first, shared)
+            if shared:
+                dist.wait()
+            if first:
+                for number, file in files.items():
+                    entries[number].store(file, {})
+        if shared:
+            dist.wait()
+
+    def _fill(self, files: dict[int, Path], shape: tuple[int, int], verbose: bool, shared: bool) -> None:
+        """Write the rows that are this process's into the files, which have their headers."""
+        batch, rows = self.encoder.batch, {number: self._rows(number, shape[0], shared) for number in files}
+        starts = [i for i in range(0, shape[0], batch) if any(i in part for part in rows.values())]
+        with ExitStack() as stack:
+            out = {
+                number: stack.enter_context(_open_rows(files[number], part)) for number, part in rows.items() if part
+            }
             # one generator per view, so that a view does not depend on which others are computed with it
-            generators = {number: torch.Generator().manual_seed(1_000_003 * self.seed + number) for number in entries}
-            index = np.array_split(np.arange(shape[0]), range(self.encoder.batch, shape[0], self.encoder.batch))
-            progress = stack.enter_context(counter("features", shape[0] * len(entries), verbose))
-            for rows, samples in zip(index, batches(self.dataset.x, index), strict=True):
+            generators = {number: torch.Generator().manual_seed(1_000_003 * self.seed + number) for number in out}
+            progress = stack.enter_context(counter("features", sum(map(len, rows.values())), verbose))
+            index = [np.arange(i, min(i + batch, shape[0])) for i in starts]
+            for chosen, samples in zip(index, batches(self.dataset.x, index), strict=True):
                 for number, file in out.items():
-                    view = (self.policy, generators[number]) if number else (None, None)
-                    file.write(self.encoder.encode(samples, *view).numpy().astype(np.float32, copy=False).tobytes())
-                    progress(len(rows))
-            for number, file in out.items():
-                file.close()
-                entries[number].store(files[number], {})
+                    if int(chosen[0]) in rows[number]:
+                        view = (self.policy, generators[number]) if number else (None, None)
+                        found = self.encoder.encode(samples, *view).numpy().astype(np.float32, copy=False)
+                        file.write(found.tobytes())
+                        progress(len(chosen))
+
+    def _rows(self, number: int, n: int, shared: bool) -> range:
+        """The rows of a view that are this process's: a part of the samples themselves, all or none of a random view.
+
+        The generator of a view goes on from batch to batch, so a view cannot be divided.
+        """
+        if not shared:
+            return range(n)
+        if number == 0:
+            return dist.part(n, self.encoder.batch)
+        return range(n if (number - 1) % dist.world_size() == dist.rank() else 0)
+
+
+def _open_rows(path: Path, rows: range) -> BinaryIO:
+    """A .npy file of features, open for the values of these rows in order."""
+    file = open(path, "r+b")  # noqa: SIM115
+    np.lib.format.read_magic(file)
+    shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+    file.seek(rows.start * shape[1] * dtype.itemsize, 1)
+    return file
 
 
 def _temporary(job: _Job, verbose: bool) -> Views:

@@ -5,7 +5,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from c3clust import catalog, data
+from c3clust import catalog, data, dist
 from c3clust.encoders import is_built_in, register
 from c3clust.encoders.run import Runs
 from c3clust.errors import InputError, RunError, suggest
@@ -92,7 +92,7 @@ def resume(folder: str | Path, verbose: bool = False, **given: Any) -> tuple[Any
         raise RunError(f"{folder} holds a finished run: there is nothing to resume.")
     if config.source is None:
         raise RunError(f"{folder} was begun from Python: call fit again with the same data and run_dir.")
-    dataset = data.load(config.source, **config.options)
+    dataset = data.load(config.source, **config.options, shared=dist.world_size() > 1)
     if (folder / "record.json").exists():
         return _write_missing_report(folder, dataset, config.params.get("encoder"))
     known = parameters(config.method)

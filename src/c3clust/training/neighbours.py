@@ -6,14 +6,20 @@ import torch
 from sklearn.neighbors import NearestNeighbors
 from torch import Tensor, nn
 
+from c3clust.neighbours import nearest_neighbours
 from c3clust.training.context import TrainingContext
 
 __all__ = ["Partners", "few_neighbours", "mine_neighbours"]
 
+FEW = 20_000  # samples, from which on their neighbours are found by all processes together
+
 
 def mine_neighbours(network: nn.Module, context: TrainingContext, n_neighbors: int) -> Tensor:
     """The samples with the largest cosine to each un-augmented sample, without itself: [n, K]."""
-    index = NearestNeighbors(n_neighbors=n_neighbors).fit(context.projections(network))
+    z = context.projections(network)
+    if len(z) > FEW:
+        return torch.from_numpy(nearest_neighbours(z, n_neighbors))
+    index = NearestNeighbors(n_neighbors=n_neighbors).fit(z)
     return torch.from_numpy(index.kneighbors(return_distance=False))
 
 

@@ -9,7 +9,7 @@ from sklearn.datasets import load_wine, make_blobs
 
 from c3clust import C3, acc, load
 from c3clust.errors import InputError
-from c3clust.methods.c3 import heads
+from c3clust.methods.c3 import estimator, heads
 from c3clust.networks.voting import VotingHeads
 
 
@@ -114,4 +114,7 @@ def test_identical_samples_end_in_one_cluster():
 def test_more_samples_than_the_heads_are_trained_on(monkeypatch):
     monkeypatch.setattr(heads, "MOST", 100)
     x, y = directions([100, 100, 100])
-    assert acc(y, C3(3, random_state=0).fit_predict(x)) > 0.95
+    found = C3(3, random_state=0).fit_predict(x)
+    assert acc(y, found) > 0.95
+    monkeypatch.setattr(estimator, "MOST", 100)  # only those rows are read
+    np.testing.assert_array_equal(C3(3, random_state=0).fit_predict(x), found)

@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 
-from c3clust import dist
 from c3clust.data.io import cache
 from c3clust.data.io.decode import decode, longest_side
 from c3clust.data.io.originals import Originals
@@ -132,7 +131,7 @@ def _decoded(files: EncodedFiles, size: int, options: Options) -> tuple[ArrayLik
     if options.cache is not None:
         return _through_cache(files, size, options)
     memory = available_memory() if options.memory is None else options.memory
-    if options.shared and dist.world_size() > 1:
+    if options.shared:
         return _decoded_together(files, size, memory, options)
     n, reasons, filled, grey = len(files.spans), [], 0, True
     fits = n * 3 * size * size <= memory
@@ -152,6 +151,8 @@ def _decoded(files: EncodedFiles, size: int, options: Options) -> tuple[ArrayLik
 
 def _decoded_together(files: EncodedFiles, size: int, memory: int, options: Options) -> tuple[ArrayLike, list[str]]:
     """`_decoded`, where each process decodes a part of the files; all of them get all pictures."""
+    from c3clust import dist  # which needs torch
+
     n, part = len(files.spans), dist.part(len(files.spans))
     fits, own = n * 3 * size * size <= memory, files.spans[part.start : part.stop]
     pixels = np.zeros((len(part) if fits else 0, 3, size, size), dtype=np.uint8)
@@ -174,10 +175,14 @@ def _decoded_together(files: EncodedFiles, size: int, memory: int, options: Opti
 
 def _through_cache(files: EncodedFiles, size: int, options: Options) -> tuple[np.ndarray, list[str]]:
     """From the cache, which the first of several processes fills."""
-    if options.shared and dist.rank() > 0:
+    if not options.shared:
+        return _cached(files, size, options)
+    from c3clust import dist
+
+    if dist.rank() > 0:
         dist.wait()
     found = _cached(files, size, options)
-    if options.shared and dist.rank() == 0:
+    if dist.rank() == 0:
         dist.wait()
     return found
 

@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from c3clust import dist
 from c3clust.data.io import remote
 from c3clust.data.io.decode import is_image_name
 from c3clust.data.io.pictures import EncodedFiles, to_samples
@@ -69,7 +68,12 @@ class _Shard:
 
 
 def _read(shards: list[str], place: str, options: Options) -> Samples:
-    listed = dist.shared_map(_list, shards) if options.shared else [_list(shard) for shard in shards]
+    if options.shared:
+        from c3clust import dist  # which needs torch
+
+        listed = dist.shared_map(_list, shards)
+    else:
+        listed = [_list(shard) for shard in shards]
     pairs = [pair for shard in listed for pair in zip(shard.names, shard.spans, strict=True)]
     y, classes = _classes(listed)
     return to_samples(EncodedFiles.of(pairs, place, y=y, classes=classes), options)

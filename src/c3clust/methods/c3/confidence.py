@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
+from c3clust import dist
 from c3clust.methods.c3.consensus import matched_agreement
 from c3clust.methods.c3.neighbours import (
     Settings,
@@ -56,14 +57,15 @@ def witnesses(
     """
     F, index = z.shape[1], np.sort(rng.permutation(len(z))[: s.witnesses])
     k = neighbour_count(len(index), K, s.neighbours)
-    found = []
-    for rows in member_rows(z[index], draw_dims(F, s.members, max(min(F // 2, 32), 1), rng), unit):
-        smooth, seed = smoothed(rows, nearest(rows, k)), int(rng.integers(2**31))
-        anchors = rng.permutation(len(index))[: s.anchors]
-        found.append(
-            [kmeans(rows, K, seed).labels_, kmeans(smooth, K, seed).labels_, linkage_start(smooth, K, anchors)]
-        )
-    return index, np.array(found).transpose(1, 0, 2)
+    members = member_rows(z[index], draw_dims(F, s.members, max(min(F // 2, 32), 1), rng), unit)
+    draws = [(rows, int(rng.integers(2**31)), rng.permutation(len(index))[: s.anchors]) for rows in members]
+
+    def witness(draw: tuple[np.ndarray, int, np.ndarray]) -> list[np.ndarray]:
+        rows, seed, anchors = draw
+        smooth = smoothed(rows, nearest(rows, k))
+        return [kmeans(rows, K, seed).labels_, kmeans(smooth, K, seed).labels_, linkage_start(smooth, K, anchors)]
+
+    return index, np.array(dist.shared_map(witness, draws)).transpose(1, 0, 2)
 
 
 def accuracy_estimate(labels: np.ndarray, votes: Sequence[np.ndarray], K: int) -> tuple[float, tuple[float, float]]:

@@ -12,7 +12,7 @@ from c3clust import checks
 from c3clust.data.samples import Dataset
 from c3clust.methods._base import Clusterer, EncoderFields, parameters
 from c3clust.methods._start import architecture, fitted_start
-from c3clust.methods.c3.heads import PRIORS, fit_heads
+from c3clust.methods.c3.heads import MOST, PRIORS, fit_heads
 from c3clust.methods.c3.images import GuidedObjective, assign_neighbours, calibration
 from c3clust.methods.c3.loss import TWINS
 from c3clust.methods.c3.views import HEADS, fit_views
@@ -232,7 +232,8 @@ class C3(EncoderFields, Clusterer):
 
     def _fit_heads(self, context: TrainingContext) -> VotingHeads:
         """Neighbours of feature vectors: heads on these vectors."""
-        started, x = time.perf_counter(), context.pixels()
+        started = time.perf_counter()
+        x = context.pixels() if len(context.x) <= MOST else context.lazy_pixels()
         self._choose_clusters(x, context)
         network, quality = fit_heads(
             x,

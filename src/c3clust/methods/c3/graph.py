@@ -22,6 +22,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import eigsh
 from scipy.special import xlogy
 
+from c3clust import dist
 from c3clust.methods.c3.consensus import consensus
 from c3clust.methods.c3.neighbours import kmeans
 from c3clust.networks.readouts import nearest, spherical_kmeans
@@ -216,12 +217,16 @@ def read_clusters(
     clearly less stable than uneven ones.
     """
     random, width = np.random.RandomState(seed), max(LEAST, round(PART * h.shape[1]))
-    found = [partitions({"h": unit_rows(h - h.mean(axis=0)), "z": z}, m, seed, priors)]
-    for member in range(1, n_members + 1):
-        some = random.permutation(h.shape[1])[:width]
-        found.append(partitions({"h": unit_rows(h[:, some] - h[:, some].mean(axis=0))}, m, seed + member, priors))
+    seen = [np.arange(h.shape[1]), *(random.permutation(h.shape[1])[:width] for _ in range(n_members))]
+
+    def member(number: int) -> dict[float, np.ndarray]:
+        part = h if number == 0 else h[:, seen[number]]
+        spaces = {"h": unit_rows(part - part.mean(axis=0))} | ({} if number else {"z": z})
+        return partitions(spaces, m, seed + number, priors)
+
+    found = dist.shared_map(member, list(range(n_members + 1)))
     votes = {prior: consensus(np.eye(m)[[each[prior] for each in found]])[1] for prior in priors}
     agreement = {prior: float(shares.max(axis=1).mean()) for prior, shares in votes.items()}
     prior = max(p for p in priors if agreement[p] >= max(agreement.values()) - NEARLY)
-    each = np.stack([member[prior] for member in found])
+    each = np.stack([partition[prior] for partition in found])
     return Reading(votes[prior].argmax(axis=1), votes[prior].max(axis=1), prior, agreement, each)

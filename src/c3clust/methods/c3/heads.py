@@ -19,8 +19,9 @@ from c3clust.methods.c3.neighbours import (
     starts,
     train_heads,
 )
+from c3clust.neighbours import nearest_neighbours
 from c3clust.networks.voting import VotingHeads
-from c3clust.rows import lengths_alike, nearest, scale_rows, smoothed
+from c3clust.rows import lengths_alike, scale_rows, smoothed
 
 __all__ = ["PRIORS", "Quality", "fit_heads"]
 
@@ -54,11 +55,11 @@ def fit_heads(
     from 0 to 1.
     """
     s, K, rng = Settings() if members is None else Settings(members=members), n_clusters, np.random.default_rng(seed)
-    if len(x) > MOST:
+    if len(x) > MOST:  # x may be an object that reads the rows that are asked for
         x = x[np.sort(rng.permutation(len(x))[:MOST])]
     unit = not scaled and lengths_alike(x)
     z, centre, scale = scale_rows(x, unit)
-    neighbours = nearest(z, neighbour_count(len(z), K, s.neighbours))  # [n, k]
+    neighbours = nearest_neighbours(z, neighbour_count(len(z), K, s.neighbours))  # [n, k]
     dims = draw_dims(z.shape[1], s.members, MIN_DIMENSIONS, rng)  # [M, f]
     rows, smooth = member_rows(z, dims, unit), smoothed(z, neighbours)
     start = starts(np.stack([smooth[:, d] for d in dims]), K, s.anchors, rng)  # [M, n]

@@ -19,6 +19,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
+from c3clust import dist
 from c3clust.rows import unit_rows
 
 __all__ = [
@@ -95,11 +96,16 @@ def linkage_start(z: np.ndarray, K: int, anchors: np.ndarray) -> np.ndarray:
 
 def starts(views: np.ndarray, K: int, most: int, rng: np.random.Generator) -> np.ndarray:
     """[M, n]: every other member starts from average linkage, the rest from k-means. views: [M, n, f], smoothed."""
-    n, found = views.shape[1], []
-    for m, z in enumerate(views):
+    n, draws = views.shape[1], []
+    for m in range(len(views)):
         anchors = rng.permutation(n)[: min(max(int(0.8 * n), 2 * K), max(most, LINKED * K), n)]
-        found.append(kmeans(z, K, int(rng.integers(2**31))).labels_ if m % 2 else linkage_start(z, K, anchors))
-    return np.stack(found)
+        draws.append((m, anchors, int(rng.integers(2**31)) if m % 2 else 0))
+
+    def start(draw: tuple[int, np.ndarray, int]) -> np.ndarray:
+        m, anchors, seed = draw
+        return kmeans(views[m], K, seed).labels_ if m % 2 else linkage_start(views[m], K, anchors)
+
+    return np.stack(dist.shared_map(start, draws))
 
 
 # 3. Loss
@@ -152,7 +158,6 @@ def adam_step(parameter: Tensor, gradient: Tensor, moments: tuple[Tensor, Tensor
     parameter.addcdiv_(first / (1 - 0.9**step), (second / (1 - 0.999**step)).sqrt() + 1e-8, value=-rate)
 
 
-@torch.no_grad()
 def train_heads(
     zs: np.ndarray,
     neighbours: np.ndarray,
@@ -165,8 +170,30 @@ def train_heads(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Weights [P, M, K, f] and biases [P, M, K] of one head for each prior and member.
 
-    zs: [M, n, f]; neighbours: [n, k]; start: [M, n] labels.
+    zs: [M, n, f]; neighbours: [n, k]; start: [M, n] labels. Members do not depend on each other, and all see the same
+    batches: several processes train some members each.
     """
+    if dist.world_size() > 1:
+        mine = dist.part(len(zs))
+        some = slice(mine.start, mine.stop)
+        own = _train_members(zs[some], neighbours, start[some], K, priors, s, seed, unit) if mine else ()
+        found = [pair for pair in dist.gather_objects(own) if pair]
+        return np.concatenate([w for w, _ in found], axis=1), np.concatenate([b for _, b in found], axis=1)
+    return _train_members(zs, neighbours, start, K, priors, s, seed, unit)
+
+
+@torch.no_grad()
+def _train_members(
+    zs: np.ndarray,
+    neighbours: np.ndarray,
+    start: np.ndarray,
+    K: int,
+    priors: Sequence[float],
+    s: Settings,
+    seed: int,
+    unit: bool,
+) -> tuple[np.ndarray, np.ndarray]:
+    """`train_heads` of these members."""
     M, n, f = zs.shape
     P, B = len(priors), min(s.batch, n)
     generator = torch.Generator().manual_seed(seed)
