@@ -13,7 +13,7 @@ LAYERS = [
     {"catalog", "limits", "dist", "text"},
     {"files"},
     {"ops", "checks", "metrics", "progress", "onepass", "model_io", "rows", "schema", "seal"},
-    {"records", "data", "augment", "networks", "choose_k", "onnx_graph"},
+    {"records", "data", "augment", "networks", "neighbours", "choose_k", "onnx_graph"},
     {"report", "encoders", "scaling", "onnx_model"},
     {"preprocess", "training", "duplicates", "outliers", "splits"},
     {"runs", "prediction", "cluster_count", "deploy"},

@@ -18,7 +18,7 @@ from c3clust.data.samples import ArrayLike
 from c3clust.errors import InputError
 from c3clust.networks.readouts import Centres
 from c3clust.training.checkpoint import Checkpoints
-from c3clust.training.embed import Projections, embed, embed_together
+from c3clust.training.embed import Projections, embed, embed_together, gather
 from c3clust.training.loop import Stage, train
 from c3clust.training.objective import Alternating, Monitor, Objective
 

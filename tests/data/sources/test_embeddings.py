@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from c3clust import CC, KMeans, data, load
+from c3clust.data.io.row_groups import KEPT, RowGroups
 from c3clust.data.io.views import Views
 from c3clust.errors import DataError, InputError
 
@@ -119,3 +120,45 @@ def test_a_model_of_embeddings_predicts_from_a_file(tmp_path):
     np.save(tmp_path / "x.npy", STACKED)
     fitted = CC(2, epochs=1, random_state=0).fit(data.load(tmp_path / "x.npy", embeddings=True))
     np.testing.assert_array_equal(fitted.predict(tmp_path / "x.npy"), fitted.labels_)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Three files of 20 vectors with labels, in row groups of 8."""
+    pa, pq = (pytest.importorskip(name) for name in ("pyarrow", "pyarrow.parquet"))
+    x = np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32)
+    for i in range(3):
+        rows = x[20 * i : 20 * i + 20]
+        table = pa.table({"embedding": rows.tolist(), "label": [f"class {j % 2}" for j in range(20)]})
+        pq.write_table(table, tmp_path / f"{i}.parquet", row_group_size=8)
+    return tmp_path, x
+
+
+def test_a_folder_is_read_by_row_group(folder):
+    path, x = folder
+    samples = data.load(path)
+    assert isinstance(samples.x, RowGroups)
+    assert [group.rows for group in samples.x.groups] == [8, 8, 4] * 3
+    assert (samples.kind, samples.policy, list(samples.classes)) == ("vector", "vector", ["class 0", "class 1"])
+    for index in (slice(None), slice(5, 33), np.array([59, 0, 20, 20]), 17, -1, np.arange(60) % 7 == 0):
+        np.testing.assert_array_equal(samples.x[index], x[index])
+    assert len(samples.x._kept) == KEPT
+    with pytest.raises(IndexError):
+        samples.x[60]
+
+
+def test_a_folder_is_clustered_as_an_array_is(folder):
+    path, x = folder
+    streamed = KMeans(2, random_state=0).fit(str(path))
+    np.testing.assert_array_equal(streamed.labels_, KMeans(2, random_state=0).fit(x).labels_)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [([[1.0, 2.0]], "different lengths"), ([[1.0, 2.0, 3.0, np.nan]], "NaN"), ([[[1.0], [2.0]]], "nested")],
+)
+def test_a_folder_that_does_not_fit_together(folder, values, message):
+    path, _ = folder
+    parquet(path / "9.parquet", embedding=np.array(values))
+    with pytest.raises(DataError, match=message):
+        data.load(path)
