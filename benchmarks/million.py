@@ -8,6 +8,7 @@ docs/figures/million.csv, and `--draw` draws docs/figures/million.png from that 
 """
 
 import argparse
+import contextlib
 import csv
 import json
 import os
@@ -79,7 +80,8 @@ def child(what: str, *words: str) -> None:
     seconds: dict[str, float] = {}
     timed(FIT if what == "fit" else PREDICT, seconds)
     start, sys.argv = time.perf_counter(), ["c3clust", what, *words]
-    cli.main()
+    with contextlib.suppress(SystemExit):
+        cli.main()
     seconds["whole command"] = time.perf_counter() - start
     print(json.dumps({"seconds": seconds, "peak": harness.peak_resident() / 2**20}))
 
@@ -88,7 +90,7 @@ def command(what: str, *words: object) -> dict:
     """The command in a process of its own."""
     line = [sys.executable, "-m", "benchmarks.million", "--child", what, *map(str, words)]
     root = Path(__file__).parents[1]
-    out = subprocess.run(line, check=True, capture_output=True, text=True, cwd=root).stdout
+    out = subprocess.run(line, check=True, stdout=subprocess.PIPE, text=True, cwd=root).stdout
     return json.loads(out.splitlines()[-1])
 
 
@@ -147,10 +149,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small sizes, nothing is written: the script is tried out")
     parser.add_argument("--draw", action="store_true", help="draw the figure from the CSV file, measure nothing")
-    parser.add_argument("--child", nargs="+", help=argparse.SUPPRESS)
-    arguments, more = parser.parse_known_args()
-    if arguments.child:
-        return child(*arguments.child, *more)
+    if sys.argv[1:2] == ["--child"]:
+        return child(*sys.argv[2:])
+    arguments = parser.parse_args()
     if arguments.draw:
         return draw()
     rows = measure((5_000, 30_000) if arguments.quick else SIZES)

@@ -229,7 +229,7 @@ class Estimator(
         """The seed; where none is given, that of the unfinished run."""
         if isinstance(self.random_state, int | np.integer):
             return int(self.random_state)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        seed = int(dist.agree(check_random_state(self.random_state).randint(2**31 - 1)))
         return seed if run is None else run.seed(seed)
 
     def _config(self, dataset: Dataset, seed: int, run: Run) -> RunConfig:

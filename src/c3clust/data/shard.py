@@ -38,8 +38,9 @@ def write_shards(
     if out.exists() and any(out.iterdir()):
         raise DataError(f"{out} holds files already: nothing is overwritten. Choose another folder with -o.")
     out.mkdir(parents=True, exist_ok=True)
-    order, skipped = np.random.default_rng(seed).permutation(len(listed.names)), []
+    order = np.random.default_rng(seed).permutation(len(listed.names))
     written: list[Path] = []
+    skipped: list[tuple[str, str]] = []
     with Scratch(".writing-", out) as writing:
         members = _members(listed.x, listed.names, order, classes, skipped)
         group = next(members, None)
