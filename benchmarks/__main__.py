@@ -19,7 +19,7 @@ import torch
 from benchmarks import harness
 from c3clust.records.record import versions
 
-PARTS = ("loss", "augment", "step", "predict", "encoders", "duplicates", "memory")
+PARTS = ("loss", "augment", "step", "predict", "encoders", "duplicates", "memory", "distributed")
 README = Path(__file__).with_name("README.md")
 
 

@@ -317,7 +317,7 @@ def start(world, log, *words):
     return started
 
 
-def end(processes, seconds=120):
+def end(processes, seconds=300):
     """The exit codes of all, which must end by themselves."""
     for process in processes:
         process.join(seconds)
@@ -404,3 +404,18 @@ def test_torchrun_and_a_killed_process(fit, tmp_path):
     err = process.communicate(timeout=120)[1]
     assert err.count("c3clust: ") == 1
     assert "c3clust: Process 1 (of 0 to 1) has ended without a message" in err
+
+
+@pytest.mark.slow
+def test_two_processes_reach_the_accuracy_of_one(tmp_path):
+    """CC on digits, three seeds: the means differ by less than the largest difference between seeds."""
+    log, found = tmp_path / "log.txt", {1: [], 2: []}
+    for seed in range(3):
+        for world, scores in found.items():
+            run = tmp_path / f"{world}-{seed}"
+            words = ("fit", "digits", "-k", 10, "--method", "cc", "--set", "epochs=30", "--seed", seed, "-o", run)
+            assert end(start(world, log, *words), 900) == [0] * world, log.read_text()
+            scores.append(RunRecord.read(run / "record.json").scores["acc"])
+    print(found)
+    spread = max(max(scores) - min(scores) for scores in found.values())
+    assert abs(np.mean(found[1]) - np.mean(found[2])) <= max(spread, 0.02)
