@@ -1,4 +1,4 @@
-"""1 -> 2 processes: the training step, encoding and prediction.
+"""1 -> 2 processes: the training step, encoding and prediction; and how the losses of CC grow with N and M.
 
     python -m benchmarks.distributed [--quick]
 
@@ -110,8 +110,23 @@ def measure(case: str, world: int, quick: bool, rounds: int) -> list[float]:
         return json.loads(first)
 
 
+def growth(quick: bool) -> list[harness.Row]:
+    """The losses of CC with their gradients in one process, over N and over M."""
+    from c3clust.methods.cc import cluster_loss, instance_loss
+
+    def loss(function: Callable, n: int, width: int) -> Callable[[], None]:
+        pair = [torch.randn(n, width).softmax(dim=1).requires_grad_() for _ in range(2)]
+        return lambda: function(*pair).backward()
+
+    sizes, numbers = ((256,), (10,)) if quick else ((512, 1024, 2048, 4096), (10, 100, 1000, 4000))
+    cases = {f"instance loss, N = {n}, D = 128": loss(instance_loss, n, 128) for n in sizes}
+    cases |= {f"cluster loss, N = 256, M = {m}": loss(cluster_loss, 256, m) for m in numbers}
+    times = harness.best_times(cases, 1 if quick else 3)
+    return [harness.Row(case, "reported", f"{times[case]:.1f} ms", None) for case in cases]
+
+
 def rows(quick: bool) -> list[harness.Row]:
-    found, rounds = [], 1 if quick else 3
+    found, rounds = growth(quick), 1 if quick else 3
     for case, target in TARGETS.items():
         one, two = (measure(case, world, quick, rounds) for world in (1, 2))
         note = f"on the wall {one[0]:.2f} s against {two[0]:.2f} s ({one[0] / two[0]:.2f}×), " + (
