@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import final
 
 from torch import Tensor
+from torch.nn import functional as F
 
 from c3clust import checks, dist, onepass
 from c3clust.methods._base import Clusterer, NetworkFields, parameters
