@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from c3clust import metrics
+from c3clust.data.io.subset import Subset
 from c3clust.files import append_to
 from c3clust.training.checkpoint import Checkpoints, TrainingState
 from c3clust.training.embed import embed
@@ -56,7 +57,8 @@ class Watch(Checkpoints):
         super().save_end(stage, network, context, note)
 
     def _evaluate(self, stage: int, epoch: int, network: nn.Module, samples: Any, labels: np.ndarray) -> None:
-        y, sample = self.y, np.sort(np.random.default_rng(0).permutation(len(self.y))[:SAMPLE])
+        y = self.y[samples.x.chosen] if isinstance(samples.x, Subset) else self.y  # copies are not trained on
+        sample = np.sort(np.random.default_rng(0).permutation(len(y))[:SAMPLE])
         z = torch.cat([z for z, _ in embed(network, samples.x[sample], samples.size)])
         pairs = pair_counts(z, y[sample], ZETAS)
         entry = {"stage": stage, "epoch": epoch, **metrics.scores(y, labels), "pairs": pairs}
