@@ -154,6 +154,7 @@ class AutoencoderFields(Documented):
     >>> method = methods.load("NAME")(n_clusters=10, hidden=(50,), epochs=1, random_state=0)
     >>> method.fit(load_digits().images / 16).predict_proba(load_digits().images[:2] / 16).shape
     (2, 10)"""
+    two_stages: ClassVar[str] = example.replace("epochs=1", "pretrain_epochs=1, epochs=1")
 
     hidden: Any = (500, 500, 2000)
     code_dim: int = 10

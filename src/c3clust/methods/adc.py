@@ -38,13 +38,13 @@ def visits(a: Tensor, b: Tensor) -> Tensor:
 
 
 def walker_loss(a: Tensor, b: Tensor, target: Tensor) -> Tensor:
-    """Cross entropy of the walks a -> b -> a, P_ab P_ba, with `target` [A, A], rows sum to 1 (equation 4)."""
+    """Cross entropy of the walks a -> b -> a, P_ab P_ba, with `target` [A, A], rows sum to 1."""
     walks = visits(a, b) @ visits(b, a)
     return -(target * walks.clamp_min(1e-8).log()).sum(dim=1).mean()
 
 
 def visit_loss(a: Tensor, b: Tensor) -> Tensor:
-    """Cross entropy of the uniform distribution with the mean step a -> b: all of b are visited (equation 5)."""
+    """Cross entropy of the uniform distribution with the mean step a -> b: all of b are visited."""
     return -visits(a, b).mean(dim=0).clamp_min(1e-8).log().mean()
 
 
@@ -127,7 +127,7 @@ class ADC(NetworkFields, Clusterer):
     References
     ----------
     Haeusser, Plapp, Golkov, Aljalbout, Cremers. Associative deep clustering: training a classification network with no
-    labels. GCPR 2018. https://doi.org/10.1007/978-3-030-12939-2_2
+    labels. GCPR 2018. https://github.com/jplapp/associative_deep_clustering
     """
 
     warmup: float = 0.3

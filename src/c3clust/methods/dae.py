@@ -6,7 +6,7 @@ Shapes: N samples per batch, d input entries, D code width, M clusters.
 """
 
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 import torch
 from torch import Tensor
@@ -91,6 +91,8 @@ class PretrainFields(AutoencoderFields):
     start_labels_ : ndarray [n]
         The clusters before stage 2: k-means on the codes of the autoencoder.
     """
+
+    example: ClassVar[str] = AutoencoderFields.two_stages
 
     noise: float = 0.2
     pretrain_epochs: int | str = "auto"

@@ -33,20 +33,20 @@ HIDDEN = 128  # channels of the discriminator; the released code: 512
 
 
 def graph_loss(p: Tensor, graph: Tensor) -> Tensor:
-    """Mean binary cross entropy of the cosines of p_i and p_j with the graph (equation 3). p: [N, M]; graph: [N, N]."""
+    """Mean binary cross entropy of the cosines of p_i and p_j with the graph. p: [N, M]; graph: [N, N]."""
     unit = F.normalize(full_precision(p), dim=1)
     return pair_bce(unit @ unit.T, graph.to(unit.dtype)).mean()
 
 
 def label_loss(p: Tensor, target: Tensor, threshold: float) -> Tensor:
-    """(1/N) Σ_i v_i (1/M) Σ_k BCE(p_ik, 1{k = argmax target_i}), v_i = 1{max target_i >= threshold} (equation 5)."""
+    """(1/N) Σ_i v_i (1/M) Σ_k BCE(p_ik, 1{k = argmax target_i}), v_i = 1{max target_i >= threshold}."""
     confidence, labels = target.max(dim=1)
     each = pair_bce(p, F.one_hot(labels, p.shape[1]).to(p.dtype)).mean(dim=1)
     return (each * (confidence >= threshold)).mean()
 
 
 def information_loss(positive: Tensor, negative: Tensor) -> Tensor:
-    """Mean of softplus(-D) over matching and of softplus(D) over other pairs of features and places (equation 9)."""
+    """Mean of softplus(-D) over matching and of softplus(D) over other pairs of features and places."""
     return F.softplus(-positive).mean() + F.softplus(negative).mean()
 
 

@@ -1,6 +1,6 @@
 """EDESC: efficient deep embedded subspace clustering.
 
-Cai, Fan, Guo, Wang, Zhang, Guo, CVPR 2022
+Cai, Fan, Guo, Wang, Zhang, Zhang, CVPR 2022
 Each cluster has a subspace of the code of an autoencoder, spanned by d trained vectors. A code belongs to the cluster
 whose subspace holds most of its length. Bases are orthonormal within and orthogonal between clusters.
 Shapes: N samples per batch, D = M d code width, M clusters, d dimensions of a subspace.
@@ -10,7 +10,7 @@ samples at once.
 """
 
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 import torch
@@ -31,13 +31,13 @@ __all__ = ["EDESC"]
 
 
 def subspace_affinities(z: Tensor, bases: Tensor, eta: float) -> Tensor:
-    """s_ik ~ ‖D_kᵀ z_i‖² + η d, rows sum to 1 (equation 5). z: [N, D]; bases: [M, D, d] -> [N, M]."""
+    """s_ik ~ ‖D_kᵀ z_i‖² + η d, rows sum to 1. z: [N, D]; bases: [M, D, d] -> [N, M]."""
     held = torch.einsum("nf,mfd->nmd", z, bases).square().sum(dim=2) + eta * bases.shape[2]
     return held / held.sum(dim=1, keepdim=True)
 
 
 def basis_loss(bases: Tensor) -> Tensor:
-    """‖DᵀD ∘ I - I‖_F + ‖DᵀD ∘ O‖_F, O the entries of different clusters (equations 8 and 9). bases: [M, D, d]."""
+    """‖DᵀD ∘ I - I‖_F + ‖DᵀD ∘ O‖_F, O the entries of different clusters. bases: [M, D, d]."""
     m, _, d = bases.shape
     all_bases = bases.transpose(0, 1).flatten(1)  # [D, M d]
     gram = all_bases.T @ all_bases
@@ -119,9 +119,11 @@ class EDESC(AutoencoderFields, TrainingFields, Clusterer):
 
     References
     ----------
-    Cai, Fan, Guo, Wang, Zhang, Guo. Efficient deep embedded subspace clustering. CVPR 2022.
-    https://doi.org/10.1109/CVPR52688.2022.00012
+    Cai, Fan, Guo, Wang, Zhang, Zhang. Efficient deep embedded subspace clustering. CVPR 2022.
+    https://github.com/JinyuCai95/EDESC-pytorch
     """
+
+    example: ClassVar[str] = AutoencoderFields.two_stages
 
     hidden: Any = (500, 500, 1000)
     subspace_dim: int = 5

@@ -36,7 +36,7 @@ SMALLEST = 0.1  # of a fair share: with a smaller cluster, k-means gives no pair
 
 
 def balanced(p: Tensor) -> Tensor:
-    """p with columns, then rows, that sum to 1 (section 3.3): [N, M]."""
+    """p with columns, then rows, that sum to 1: [N, M]."""
     q = p / p.sum(dim=0).clamp_min(torch.finfo(p.dtype).tiny)
     return q / q.sum(dim=1, keepdim=True).clamp_min(torch.finfo(p.dtype).tiny)
 

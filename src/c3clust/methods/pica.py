@@ -32,7 +32,7 @@ __all__ = ["PICA"]
 
 
 def partition_loss(p_a: Tensor, p_b: Tensor) -> Tensor:
-    """-(1/M) Σ_j log softmax_k(m_jk)_j, m_jk the cosine of column j of P_a and column k of P_b (equations 4 to 6).
+    """-(1/M) Σ_j log softmax_k(m_jk)_j, m_jk the cosine of column j of P_a and column k of P_b.
 
     p_a, p_b: [N, M], rows sum to 1.
     """
@@ -41,7 +41,7 @@ def partition_loss(p_a: Tensor, p_b: Tensor) -> Tensor:
 
 
 def size_loss(p: Tensor) -> Tensor:
-    """log M - H((1/N) Σ_i p_i) (equation 7): 0 for clusters of equal size."""
+    """log M - H((1/N) Σ_i p_i): 0 for clusters of equal size."""
     return log(p.shape[1]) - entropy(full_precision(p).mean(dim=0))
 
 
@@ -91,7 +91,7 @@ class PICA(NetworkFields, Clusterer):
     References
     ----------
     Huang, Gong, Zhu. Deep semantic clustering by partition confidence maximisation. CVPR 2020.
-    https://doi.org/10.1109/CVPR42600.2020.00887
+    https://github.com/Raymond-sci/PICA
     """
 
     lamb: float = 2.0

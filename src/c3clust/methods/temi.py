@@ -34,12 +34,12 @@ SIZES = 0.9  # momentum of the cluster sizes
 
 
 def pair_weights(t: Tensor, t_nn: Tensor) -> Tensor:
-    """w_i = (1/H) Σ_h <t_h(x_i), t_h(x'_i)> (equation 9): [H, N, M] twice -> [N]."""
+    """w_i = (1/H) Σ_h <t_h(x_i), t_h(x'_i)>: [H, N, M] twice -> [N]."""
     return (t * t_nn).sum(dim=2).mean(dim=0)
 
 
 def information_loss(p: Tensor, t: Tensor, sizes: Tensor, w: Tensor, beta: float = 0.6) -> Tensor:
-    """-(1/N) Σ_i w_i log Σ_k (p_k(x_i) t_k(x'_i))^β / s_k of each head (equation 8).
+    """-(1/N) Σ_i w_i log Σ_k (p_k(x_i) t_k(x'_i))^β / s_k of each head.
 
     p, t: [H, N, M], assignments of samples by the heads, and of their neighbours by the teacher; sizes: [H, M]; w: [N].
     -> [H]. For β = 1, the logarithm is the pointwise mutual information of the pair.

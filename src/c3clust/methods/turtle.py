@@ -37,7 +37,7 @@ def soft_cross_entropy(logits: Tensor, p: Tensor) -> Tensor:
 
 
 def task_loss(logits: Tensor, p: Tensor, gamma: float = 10.0) -> Tensor:
-    """Cross entropy of the classifier with the labels p, minus γ H((1/N) Σ_i p_i) (equation 8 and its regulariser).
+    """Cross entropy of the classifier with the labels p, minus γ H((1/N) Σ_i p_i).
 
     logits: [N, M], of the classifier, constant; p: [N, M], of the task head, rows sum to 1.
     """
