@@ -1,0 +1,207 @@
+"""JULE: joint unsupervised learning of representations and image clusters.
+
+Yang, Parikh, Batra, CVPR 2016, https://arxiv.org/abs/1604.03628
+Clusters are merged step by step on the graph of nearest neighbours of the features; between rounds of merges the
+network is trained on triplets of the clusters found so far. It ends with M clusters.
+Shapes: n samples, K_s neighbours, C clusters, N samples per batch, D feature width.
+
+Departures from the paper: a triplet has one negative sample instead of 20, and Adam replaces SGD; labels, also those of
+new samples, are those of the nearest mean feature of the final clusters. The merges need memory for n C numbers.
+"""
+
+from collections.abc import Mapping
+from typing import final
+
+import numpy as np
+import torch
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+from sklearn.neighbors import NearestNeighbors
+from torch import Tensor
+
+from c3clust import checks, dist
+from c3clust.methods._base import Clusterer, NetworkFields, parameters
+from c3clust.networks import backbone
+from c3clust.networks.heads import Projected
+from c3clust.networks.readouts import Centred
+from c3clust.ops import full_precision
+from c3clust.training import Batch, TrainingContext
+
+__all__ = ["JULE"]
+
+NEAREST = 5  # clusters that a merge is compared with, K_c
+
+
+# 1. Affinity and loss
+
+
+def neighbour_graph(z: np.ndarray, n_neighbors: int) -> csr_array:
+    """W_ij = exp(-d_ij² / σ²) for the neighbours j of i, σ² the mean squared distance: [n, n]."""
+    n, k = len(z), min(n_neighbors, len(z) - 1)
+    distance, index = NearestNeighbors(n_neighbors=k).fit(z).kneighbors()
+    weight = np.exp(-np.square(distance) / max(np.square(distance).mean(), 1e-12))
+    return csr_array((weight.ravel(), (np.repeat(np.arange(n), k), index.ravel())), shape=(n, n))
+
+
+def first_clusters(w: csr_array) -> np.ndarray:
+    """Each sample with its nearest neighbour: the connected parts of that graph. [n]"""
+    nearest = np.array([w.indices[a:b][w.data[a:b].argmax()] for a, b in zip(w.indptr, w.indptr[1:], strict=False)])
+    graph = csr_array((np.ones(len(nearest)), (np.arange(len(nearest)), nearest)), shape=w.shape)
+    return connected_components(graph, directed=False)[1]
+
+
+class Merger:
+    """Clusters and their affinities A(a, b) = 1ᵀW_ab W_ba 1 / |a|² + 1ᵀW_ba W_ab 1 / |b|².
+
+    `flow[a, b]` is 1ᵀW_ab W_ba 1 = Σ_{i in b} (Σ_{j in a} W_ji)(Σ_{j in a} W_ij): from a to i and back.
+    """
+
+    def __init__(self, w: csr_array, labels: np.ndarray) -> None:
+        members = np.eye(labels.max() + 1, dtype=np.float32)[labels]  # [n, C]
+        self.labels, self.sizes = labels.copy(), members.sum(axis=0)
+        self.out, self.back = np.asarray(w @ members), np.asarray(w.T @ members)  # [n, C] weight to and from clusters
+        self.flow = (self.out * self.back).T @ members  # [C, C]
+        self.alive = np.ones(len(self.sizes), bool)
+
+    def affinities(self) -> np.ndarray:
+        """A of all pairs of clusters, -inf for a cluster with itself and for those merged away: [C, C]."""
+        part = self.flow / np.square(self.sizes.clip(1))[:, None]
+        a = part + part.T
+        a[~self.alive], a[:, ~self.alive] = -np.inf, -np.inf
+        np.fill_diagonal(a, -np.inf)
+        return a
+
+    def best_pair(self) -> tuple[int, int]:
+        """The pair with the largest A(a, b) + Σ_k (A(a, b) - A(a, k)) / (K_c - 1) over a's next neighbours."""
+        a = self.affinities()
+        k = min(NEAREST, int(self.alive.sum()) - 1)
+        top = -np.sort(-np.partition(a, len(a) - k, axis=1)[:, len(a) - k :], axis=1)  # [C, k] falling
+        with np.errstate(invalid="ignore"):
+            score = top[:, 0] + (top[:, :1] - top[:, 1:]).sum(axis=1) / max(k - 1, 1)
+        one = int(np.where(self.alive, score, -np.inf).argmax())
+        return one, int(a[one].argmax())
+
+    def merge(self) -> None:
+        a, b = self.best_pair()
+        self.labels[self.labels == b] = a
+        self.sizes[a] += self.sizes[b]
+        for flows in (self.out, self.back):
+            flows[:, a] += flows[:, b]
+        self.flow[:, a] += self.flow[:, b]
+        self.flow[a] = np.bincount(self.labels, self.out[:, a] * self.back[:, a], len(self.sizes))
+        self.alive[b] = False
+
+    def merge_until(self, n_clusters: int) -> np.ndarray:
+        """Merge until so many are left; their labels [n], from 0."""
+        while self.alive.sum() > n_clusters:
+            self.merge()
+        return np.unique(self.labels, return_inverse=True)[1]
+
+
+def triplet_loss(z: Tensor, labels: Tensor, negative: Tensor, margin: float = 0.2) -> Tensor:
+    """Mean of max(0, ‖z_i - z_j‖² - ‖z_i - z_k‖² + margin), j each sample of i's cluster, k = negative[i].
+
+    z: [N, D], unit rows; labels, negative: [N]. 0 where no two samples share a cluster, or none has another one.
+    """
+    z = full_precision(z)
+    d2 = (2 - 2 * z @ z.T).clamp_min(0)
+    same = (labels[:, None] == labels) & ~torch.eye(len(z), dtype=torch.bool, device=z.device)
+    usable = same & (labels != labels[negative])[:, None]
+    hinge = (d2 - d2[torch.arange(len(z), device=z.device), negative][:, None] + margin).clamp_min(0)
+    return (hinge * usable).sum() / usable.sum().clamp_min(1)
+
+
+# 2. Objective
+
+
+class JULEObjective:
+    """What one step minimises: triplets of the clusters `labels` [n], which are the state; negatives are random."""
+
+    def __init__(self, labels: np.ndarray, margin: float) -> None:
+        self.labels, self.margin = torch.from_numpy(labels.astype(np.int64)), margin
+
+    def state_dict(self) -> dict[str, Tensor]:
+        return {"labels": self.labels}
+
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
+        self.labels = state["labels"]
+
+    def __call__(self, network: Centred, batch: Batch) -> dict[str, Tensor]:
+        z, index = dist.gather(network.body(batch.x_a)), dist.gather(batch.index)
+        labels = self.labels.to(z.device)[index]
+        other = (labels[:, None] != labels).float()
+        negative = torch.multinomial(torch.where(other.sum(1, keepdim=True) > 0, other, 1.0), 1).squeeze(1)
+        return {"loss": triplet_loss(z, labels, negative, self.margin)}
+
+
+# 3. Estimator
+
+
+@final
+@parameters
+class JULE(NetworkFields, Clusterer):
+    """Cluster with JULE: merges on the graph of neighbours, and triplets that train the features between them.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=20
+        K_s, neighbours in the graph.
+    unroll : float, default=0.9
+        η, the share of clusters that is merged in a round. The paper: 0.2 for faces.
+    margin : float, default=0.2
+        Margin of the triplets.
+    epochs : int or "auto", default="auto"
+        Of each round. "auto" comes to about 80 steps, and at least 3 epochs. The paper: 20.
+    lr : float, default=0.0001
+        Learning rate of Adam. The paper: SGD at 0.01. More tears parts of one cluster apart before they are merged.
+
+    Attributes
+    ----------
+    network_ : Centred
+        The encoder (`body`) and the means of the clusters (`readout`).
+
+    References
+    ----------
+    Yang, Parikh, Batra. Joint unsupervised learning of deep representations and image clusters. CVPR 2016.
+    https://arxiv.org/abs/1604.03628
+    """
+
+    n_neighbors: int = 20
+    unroll: float = 0.9
+    margin: float = 0.2
+    lr: float = 1e-4
+
+    def _check_params(self) -> None:
+        checks.whole("n_neighbors", self.n_neighbors, why="it counts neighbours in the graph. A usual value is 20.")
+        checks.number("unroll", self.unroll, 0.01, 1, why="it is a share of the clusters. A usual value is 0.9.")
+        checks.number("margin", self.margin, 0, why="it is a squared distance. A usual value is 0.2.")
+        self._check_stage()
+
+    def _build_network(self, shape: tuple[int, ...]) -> Centred:
+        f, width = backbone(self.backbone, shape, self.stem)
+        return Centred(Projected(f, width, 1), width, self.n_clusters_)
+
+    def _fit(self, context: TrainingContext) -> Centred:
+        network, epochs = context.build(self._build_network), self._epochs(context, 80, 3, 40)
+        z = context.projections(network)
+        labels, number = self._merged(z, first_clusters(neighbour_graph(z, self.n_neighbors)), 0), 1
+        while labels.max() + 1 > self.n_clusters_:
+            labels = self._merged(context.projections(network), labels, self.unroll)
+            context.train(self._stage(f"round {number}", epochs), network, JULEObjective(labels, self.margin))
+            number += 1
+        self._place(network, context.projections(network), labels)
+        return network
+
+    def _merged(self, z: np.ndarray, labels: np.ndarray, share: float) -> np.ndarray:
+        """The clusters after a round, M at least; more than there are parts to begin with if these are fewer than M."""
+        if labels.max() + 1 < self.n_clusters_:
+            labels = np.arange(len(z))
+        left = max(self.n_clusters_, int((1 - share) * (labels.max() + 1)))
+        return Merger(neighbour_graph(z, self.n_neighbors), labels).merge_until(left)
+
+    def _place(self, network: Centred, z: np.ndarray, labels: np.ndarray) -> None:
+        """The centres: the mean features of the clusters; the spread as for k-means."""
+        means = np.stack([z[labels == k].mean(axis=0) for k in range(self.n_clusters_)])
+        with torch.no_grad():
+            network.readout.centres.copy_(torch.from_numpy(means))
+            network.readout.spread.fill_(max(float(np.square(z - means[labels]).sum(axis=1).mean()), 1e-12))

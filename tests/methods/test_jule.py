@@ -1,0 +1,72 @@
+"""JULE's affinity, criterion and triplets against plain loops."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import make_blobs
+
+from c3clust.methods.jule import NEAREST, Merger, first_clusters, neighbour_graph, triplet_loss
+
+
+@pytest.fixture
+def graph():
+    return neighbour_graph(np.random.default_rng(0).normal(size=(24, 2)), 5)
+
+
+def affinity(w, a, b):
+    """A(a, b) of the paper, by matrices."""
+    ab, ba = w[np.ix_(a, b)], w[np.ix_(b, a)]
+    return (ab @ ba).sum() / len(a) ** 2 + (ba @ ab).sum() / len(b) ** 2
+
+
+def test_the_graph_equals_the_loop():
+    z = np.random.default_rng(0).normal(size=(8, 2))
+    w, d2 = neighbour_graph(z, 3).toarray(), np.square(z[:, None] - z).sum(2)
+    nearest = [sorted((d2[i, j], j) for j in range(8) if j != i)[:3] for i in range(8)]
+    sigma = np.mean([d for row in nearest for d, _ in row])
+    for i, row in enumerate(nearest):
+        assert set(np.flatnonzero(w[i])) == {j for _, j in row}
+        for d, j in row:
+            assert w[i, j] == pytest.approx(np.exp(-d / sigma))
+
+
+def test_affinities_and_merges_equal_the_loop(graph):
+    w, labels = graph.toarray(), np.arange(24) // 2
+    merger = Merger(graph, labels)
+    for _ in range(8):
+        parts = {k: np.flatnonzero(merger.labels == k) for k in np.unique(merger.labels)}
+        found, best = merger.affinities(), (-np.inf, None)
+        for a in parts:
+            row = sorted(((affinity(w, parts[a], parts[b]), b) for b in parts if b != a), reverse=True)
+            for value, b in row:
+                assert found[a, b] == pytest.approx(value, rel=1e-4, abs=1e-6)
+            top = [value for value, _ in row[:NEAREST]]
+            score = top[0] + sum(top[0] - value for value in top[1:]) / max(len(top) - 1, 1)
+            best = max(best, (score, (a, row[0][1])))
+        one, other = merger.best_pair()
+        scores = [affinity(w, parts[a], parts[b]) for a, b in (best[1], (one, other))]
+        assert scores[0] == pytest.approx(scores[1], rel=1e-4)
+        merger.merge()
+        assert len(np.unique(merger.labels)) == len(parts) - 1
+
+
+def test_blobs_are_merged_to_blobs():
+    z, y = make_blobs(60, centers=3, cluster_std=0.3, random_state=0)
+    w = neighbour_graph(z, 15)
+    labels = Merger(w, first_clusters(w)).merge_until(3)
+    assert len({(a, b) for a, b in zip(labels, y, strict=True)}) == 3
+
+
+def test_the_triplets_equal_the_loop():
+    generator = torch.Generator().manual_seed(0)
+    z = torch.nn.functional.normalize(torch.randn(6, 3, generator=generator, dtype=torch.float64), dim=1)
+    labels, negative = torch.tensor([0, 0, 0, 1, 1, 2]), torch.tensor([3, 4, 5, 0, 5, 1])
+    terms = []
+    for i in range(6):
+        for j in range(6):
+            if j != i and labels[i] == labels[j]:
+                near, far = ((z[i] - z[k]).square().sum().item() for k in (j, negative[i]))
+                terms.append(max(0.0, near - far + 0.2))
+    assert triplet_loss(z, labels, negative, 0.2).item() == pytest.approx(sum(terms) / len(terms), abs=1e-10)
+    assert triplet_loss(z, torch.zeros(6).long(), negative).item() == 0
+    assert triplet_loss(z, torch.arange(6), negative).item() == 0
