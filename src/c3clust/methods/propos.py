@@ -1,0 +1,202 @@
+"""ProPos: prototype scattering and positive sampling, on top of BYOL.
+
+Huang, Chen, Zhang, Shan, IEEE TPAMI 2022, https://arxiv.org/abs/2111.11821
+Stage 1 is BYOL (Grill et al., NeurIPS 2020, https://arxiv.org/abs/2006.07733): a network predicts the projections that
+its own moving average makes of another view. Stage 2 aligns neighbours of a view in feature space, and scatters the
+prototypes, the mean projections of the clusters that k-means finds before each epoch. k-means on the features gives the
+labels.
+Shapes: N samples per batch, F feature width, D projection width, M clusters.
+
+Departures from the paper: Adam replaces SGD; the momentum is constant; a short stage 1 of BYOL alone comes first.
+"""
+
+from collections.abc import Mapping
+from typing import final
+
+import torch
+from sklearn.cluster import KMeans
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from c3clust import checks, dist
+from c3clust.methods._base import Clusterer, NetworkFields, parameters
+from c3clust.model_io import with_prefix, without_prefix
+from c3clust.networks import backbone
+from c3clust.networks.momentum import MomentumNetwork
+from c3clust.networks.readouts import Centred
+from c3clust.ops import full_precision
+from c3clust.training import Batch, TrainingContext
+
+__all__ = ["ProPos"]
+
+
+# 1. Loss
+
+
+def alignment_loss(q: Tensor, z: Tensor) -> Tensor:
+    """Mean of 2 - 2 cos(q_i, z_i): predictions and projections of the target [N, D], as in BYOL."""
+    return (2 - 2 * F.cosine_similarity(full_precision(q), full_precision(z), dim=1)).mean()
+
+
+def prototypes(z: Tensor, labels: Tensor, n_clusters: int) -> Tensor:
+    """The mean of the rows of each cluster, of unit length: [N, D], [N] -> [M, D]; 0 for a cluster without samples."""
+    return F.normalize(F.one_hot(labels, n_clusters).to(z.dtype).T @ z, dim=1)
+
+
+def scattering_loss(a: Tensor, b: Tensor, present: Tensor, tau: float = 0.5) -> Tensor:
+    """Mean of -log e^(a_k · b_k / τ) / (e^(a_k · b_k / τ) + Σ_{j ≠ k} e^(a_k · a_j / τ)).
+
+    a, b: [M, D], unit prototypes of two views; present: [M] bool, clusters that have samples, to which all sums go.
+    """
+    a, b = full_precision(a[present]), full_precision(b[present])
+    own = torch.eye(len(a), dtype=torch.bool, device=a.device)
+    s = torch.where(own, a @ b.T, a @ a.T) / tau
+    return F.cross_entropy(s, torch.arange(len(s), device=s.device))
+
+
+# 2. Objective
+
+
+def mlp_head(inputs: int, hidden: int, outputs: int) -> nn.Sequential:
+    """Linear, BatchNorm, ReLU, Linear: BYOL's projector and predictor."""
+    return nn.Sequential(nn.Linear(inputs, hidden), nn.BatchNorm1d(hidden), nn.ReLU(), nn.Linear(hidden, outputs))
+
+
+class Predicting(nn.Module):
+    """Encoder f, projector g and predictor q; `forward` is the unit feature f(x) / ‖f(x)‖."""
+
+    def __init__(self, f: nn.Module, width: int, projection_dim: int) -> None:
+        super().__init__()
+        self.f = f
+        self.g, self.q = mlp_head(width, 2 * width, projection_dim), mlp_head(projection_dim, 2 * width, projection_dim)
+
+    def encode(self, x: Tensor) -> Tensor:
+        return self.f(x).flatten(1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.normalize(self.encode(x), dim=1)
+
+
+class ProPosObjective:
+    """What one step minimises: the alignment; and, with a weight, the scattering of prototypes (0 in stage 1).
+
+    Its state: the target network, and the clusters of all samples.
+    """
+
+    def __init__(self, network: Centred, momentum: float, weight: float, sigma: float, tau: float) -> None:
+        self.target = MomentumNetwork(network.body, momentum)
+        self.weight, self.sigma, self.tau, self.n_clusters = weight, sigma, tau, len(network.readout.centres)
+        self.labels = torch.empty(0, dtype=torch.int64)
+
+    def refresh(self, network: Centred, context: TrainingContext) -> None:
+        if self.weight:
+            found = KMeans(self.n_clusters, n_init=1, random_state=context.seed).fit(context.projections(network))
+            self.labels = torch.from_numpy(found.labels_).long()
+
+    def state_dict(self) -> dict[str, Tensor]:
+        return {"labels": self.labels, **with_prefix("target", self.target.state_dict())}
+
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
+        self.labels = state["labels"]
+        self.target.load_state_dict(without_prefix("target", state))
+
+    def __call__(self, network: Centred, batch: Batch) -> dict[str, Tensor]:
+        body, views = network.body, (batch.x_a, batch.x_b)
+        with torch.no_grad():
+            self.target.follow(body)
+            t_a, t_b = (dist.gather(self.target.network.g(self.target.network.encode(x))) for x in views)
+        h_a, h_b = (body.encode(x) for x in views)
+        z_a, z_b = (body.g(h + self.sigma * torch.randn_like(h)) for h in (h_a, h_b))
+        q_a, q_b = (dist.gather(body.q(z)) for z in (z_a, z_b))
+        alignment = (alignment_loss(q_a, t_b) + alignment_loss(q_b, t_a)) / 2
+        if not self.weight:
+            return {"loss": alignment, "alignment_loss": alignment}
+        labels = self.labels.to(q_a.device)[dist.gather(batch.index)]
+        present = torch.bincount(labels, minlength=self.n_clusters) > 0
+        means = [prototypes(F.normalize(rows, dim=1), labels, self.n_clusters) for rows in (q_a, t_b, q_b, t_a)]
+        pairs = (means[:2], means[2:])
+        scattering = sum((scattering_loss(a, b, present, self.tau) for a, b in pairs), torch.zeros_like(alignment)) / 2
+        loss = alignment + self.weight * scattering
+        return {"loss": loss, "alignment_loss": alignment, "scattering_loss": scattering}
+
+
+# 3. Estimator
+
+
+@final
+@parameters
+class ProPos(NetworkFields, Clusterer):
+    """Cluster with ProPos: BYOL, then alignment of neighbours and scattering of prototypes; k-means on the features.
+
+    Parameters
+    ----------
+    weight : float, default=0.1
+        Weight of the scattering of prototypes.
+    sigma : float, default=0.001
+        Standard deviation of the noise in feature space that makes neighbours, in stage 2.
+    tau : float, default=0.5
+        Temperature of the scattering.
+    momentum : float, default=0.98
+        Share of the target network that stays in a step. The papers: 0.99 and more, up to 1 at the end.
+    pretrain_epochs : int or "auto", default="auto"
+        Stage 1. "auto" comes to about 300 steps, and at least 10 epochs.
+    epochs : int or "auto", default="auto"
+        Stage 2. "auto" comes to about 200 steps, and at least 5 epochs. The paper: 1000 in all.
+    n_init : int, default=20
+        Starts of k-means in the end.
+
+    Attributes
+    ----------
+    start_labels_ : ndarray [n]
+        The clusters that k-means finds after stage 1.
+    network_ : Centred
+        Encoder, projector and predictor (`body`) and the centres of the features (`readout`).
+
+    References
+    ----------
+    Huang, Chen, Zhang, Shan. Learning representation for clustering via prototype scattering and positive sampling.
+    IEEE TPAMI 2022. https://arxiv.org/abs/2111.11821
+    Grill et al. Bootstrap your own latent: a new approach to self-supervised learning. NeurIPS 2020.
+    https://arxiv.org/abs/2006.07733
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from c3clust.methods.propos import ProPos
+    >>> x = load_digits().images[:100] / 16
+    >>> propos = ProPos(n_clusters=10, pretrain_epochs=1, epochs=1, random_state=0).fit(x)
+    >>> [stage["name"] for stage in propos.stages_]
+    ['byol', 'propos']
+    """
+
+    weight: float = 0.1
+    sigma: float = 0.001
+    tau: float = 0.5
+    momentum: float = 0.98
+    pretrain_epochs: int | str = "auto"
+    n_init: int = 20
+
+    def _check_params(self) -> None:
+        checks.number("weight", self.weight, 0, why="it weighs the scattering. A usual value is 0.1.")
+        checks.number("sigma", self.sigma, 0, why="it is a standard deviation. A usual value is 0.001.")
+        checks.number("tau", self.tau, 1e-3, why="it divides cosines. A usual value is 0.5.")
+        checks.number("momentum", self.momentum, 0, 1, why="it is a share of the target. A usual value is 0.98.")
+        checks.whole("projection_dim", self.projection_dim, why="it is a width. A usual value is 128.")
+        checks.whole("n_init", self.n_init, why="it counts starts of k-means. A usual value is 20.")
+        checks.stage(self.pretrain_epochs, self.batch_size, self.lr, self.schedule, "pretrain_")
+        self._check_stage()
+
+    def _build_network(self, shape: tuple[int, ...]) -> Centred:
+        f, width = backbone(self.backbone, shape, self.stem)
+        return Centred(Predicting(f, width, self.projection_dim), width, self.n_clusters_)
+
+    def _fit(self, context: TrainingContext) -> Centred:
+        network, m = context.build(self._build_network), self.momentum
+        first = self._epochs(context, 300, 10, 300, "pretrain_epochs")
+        context.train(self._stage("byol", first), network, ProPosObjective(network, m, 0, 0, self.tau))
+        network.readout.place(context.projections(network), self.n_init, context.seed)
+        self._keep_start(network, context)
+        objective = ProPosObjective(network, m, self.weight, self.sigma, self.tau)
+        context.train(self._stage("propos", self._epochs(context, 200, 5, 100)), network, objective)
+        network.readout.place(context.projections(network), self.n_init, context.seed)
+        return network

@@ -1,0 +1,191 @@
+"""SPICE: semantic pseudo-labelling for image clustering.
+
+Niu, Shan, Wang, IEEE TIP 2022, https://arxiv.org/abs/2103.09382
+Stage 1 learns features, which are then frozen. Stage 2 (SPICE-Self) trains cluster heads on them: in each batch, the
+samples nearest to the mean of a cluster's most confident samples get its label. Stage 3 (SPICE-Semi) trains the whole
+network on the labels that neighbours share, and on its own confident ones (FixMatch).
+Shapes: N samples per batch, F feature width, H heads, M clusters.
+
+Departures from the paper: stage 1 is SimCLR, where the paper has MoCo; one set of augmentations serves all stages, with
+un-augmented samples in the place of weakly augmented ones.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from c3clust import checks, dist
+from c3clust.methods._base import Clusterer, NetworkFields, parameters
+from c3clust.methods.simclr import SimCLRObjective
+from c3clust.networks import backbone
+from c3clust.networks.heads import LinearHeads, NeighbourNet, Projected
+from c3clust.ops import balanced_cross_entropy, full_precision
+from c3clust.training import Batch, TrainingContext
+from c3clust.training.neighbours import few_neighbours, mine_neighbours
+
+__all__ = ["SPICE"]
+
+
+# 1. Loss
+
+
+def prototype_labels(h: Tensor, p: Tensor) -> tuple[Tensor, Tensor]:
+    """Which samples get the label of which cluster: positions [M, N / M], and their labels [M, N / M].
+
+    The prototype of a cluster is the mean feature of its N / M most confident samples; the N / M samples of the largest
+    cosine to it get its label, so that a sample may have several labels or none. h: [N, F]; p: [N, M].
+    """
+    n, m = p.shape
+    k = max(n // m, 1)
+    confident = p.topk(k, dim=0).indices.T  # [M, k]
+    prototypes = F.normalize(h[confident].mean(dim=1), dim=1)  # [M, F]
+    nearest = (F.normalize(h, dim=1) @ prototypes.T).topk(k, dim=0).indices.T  # [M, k]
+    return nearest, torch.arange(m, device=h.device)[:, None].expand_as(nearest)
+
+
+def double_softmax_loss(logits: Tensor, labels: Tensor) -> Tensor:
+    """Mean cross entropy of softmax(softmax(logits)): the second softmax keeps it from over-confidence."""
+    return F.cross_entropy(torch.softmax(full_precision(logits), dim=-1).flatten(0, -2), labels.flatten())
+
+
+def reliable(labels: Tensor, neighbours: Tensor, agreement: float = 0.95) -> Tensor:
+    """Whether at least this share of a sample's neighbours has its label: [n], [n, K] -> [n] bool."""
+    return (labels[neighbours] == labels[:, None]).double().mean(dim=1) >= agreement
+
+
+# 2. Objective
+
+
+class SelfObjective:
+    """What one step of stage 2 minimises: the loss of each head on views of the samples that it labels itself."""
+
+    def optimisers(self, network: NeighbourNet, lr: float) -> dict[str, torch.optim.Optimizer]:
+        return {"loss": torch.optim.Adam(network.heads.parameters(), lr=lr)}
+
+    def __call__(self, network: NeighbourNet, batch: Batch) -> dict[str, Tensor]:
+        network.body.eval()
+        with torch.no_grad():
+            h, h_a = (dist.gather(network.encode(x)) for x in (batch.x, batch.x_a))
+            p = network.heads.assign(h)  # [N, H, M]
+        logits, losses = network.heads.logits(h_a), []
+        for head in range(p.shape[1]):
+            chosen, labels = prototype_labels(h, p[:, head])
+            losses.append(double_softmax_loss(logits[:, head][chosen], labels))
+        return {"loss": network.heads.record(torch.stack(losses))}
+
+
+@dataclass(frozen=True)
+class SemiObjective:
+    """What one step of stage 3 minimises: cross entropy with reliable labels, and with confident ones of the others."""
+
+    labels: Tensor  # [n], -1 where not reliable
+    threshold: float
+
+    def state_dict(self) -> dict[str, Tensor]:
+        return {"labels": self.labels}
+
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
+        self.labels.copy_(state["labels"])
+
+    def __call__(self, network: NeighbourNet, batch: Batch) -> dict[str, Tensor]:
+        given = self.labels.to(batch.x_a.device)[dist.gather(batch.index)]
+        with torch.no_grad():
+            confidence, own = dist.gather(network(batch.x)[1]).max(dim=1)
+        logits = dist.gather(network.heads.best(network.encode(batch.x_a)))
+        known = balanced_cross_entropy(logits, given.clamp_min(0), given >= 0)
+        others = balanced_cross_entropy(logits, own, (given < 0) & (confidence > self.threshold))
+        return {"loss": known + others, "reliable_loss": known, "confident_loss": others}
+
+
+# 3. Estimator
+
+
+@final
+@parameters
+class SPICE(NetworkFields, Clusterer):
+    """Cluster with SPICE: frozen features, heads that label by prototypes, then semi-supervised learning.
+
+    Parameters
+    ----------
+    n_heads : int, default=10
+        H, cluster heads of stage 2. The one with the lowest loss is kept.
+    n_neighbors : int, default=100
+        Neighbours that must agree on a reliable label; at most n / (2 M).
+    agreement : float, default=0.95
+        Share of the neighbours that must.
+    threshold : float, default=0.95
+        Confidence above which other samples are trained on their own label.
+    tau : float, default=0.5
+        Temperature of stage 1.
+    pretrain_epochs : int or "auto", default="auto"
+        Stage 1. "auto" comes to about 420 steps, and at least 15 epochs. The paper: 1000.
+    epochs : int or "auto", default="auto"
+        Stage 2. "auto" comes to about 200 steps, and at least 5 epochs. The paper: 100.
+    semi_epochs : int or "auto", default="auto"
+        Stage 3. "auto" is as many as stage 2 has.
+    lr : float, default=0.001
+        Learning rate of Adam in all stages. The paper: 5e-3 in stage 2.
+
+    Attributes
+    ----------
+    start_labels_ : ndarray [n]
+        The clusters before stage 3.
+    network_ : NeighbourNet
+        Encoder and projection head (`body`) and the cluster heads (`heads`).
+
+    References
+    ----------
+    Niu, Shan, Wang. SPICE: semantic pseudo-labeling for image clustering. IEEE TIP 31, 2022.
+    https://arxiv.org/abs/2103.09382
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from c3clust.methods.spice import SPICE
+    >>> x = load_digits().images[:100] / 16
+    >>> spice = SPICE(n_clusters=10, pretrain_epochs=1, epochs=1, random_state=0).fit(x)
+    >>> [stage["name"] for stage in spice.stages_]
+    ['simclr', 'self', 'semi']
+    """
+
+    n_heads: int = 10
+    n_neighbors: int = 100
+    agreement: float = 0.95
+    threshold: float = 0.95
+    tau: float = 0.5
+    pretrain_epochs: int | str = "auto"
+    semi_epochs: int | str = "auto"
+
+    def _check_params(self) -> None:
+        checks.whole("n_heads", self.n_heads, why="it counts cluster heads. A usual value is 10.")
+        checks.whole("n_neighbors", self.n_neighbors, why="it counts neighbours of a sample. A usual value is 100.")
+        for name in ("agreement", "threshold"):
+            checks.number(name, getattr(self, name), 0, 1, why="it is a share or probability. A usual value is 0.95.")
+        checks.number("tau", self.tau, 1e-3, why="it divides cosines. A usual value is 0.5.")
+        checks.whole("projection_dim", self.projection_dim, why="it is a width. A usual value is 128.")
+        for name in ("pretrain_", "semi_"):
+            checks.stage(getattr(self, f"{name}epochs"), self.batch_size, self.lr, self.schedule, name)
+        self._check_stage()
+
+    def _build_network(self, shape: tuple[int, ...]) -> NeighbourNet:
+        f, width = backbone(self.backbone, shape, self.stem)
+        heads = LinearHeads(width, self.n_clusters_, self.n_heads)
+        return NeighbourNet(Projected(f, width, self.projection_dim), heads)
+
+    def _fit(self, context: TrainingContext) -> NeighbourNet:
+        network, epochs = context.build(self._build_network), self._epochs(context, 200, 5, 100)
+        first = self._epochs(context, 420, 15, 400, "pretrain_epochs")
+        last = epochs if self.semi_epochs == "auto" else int(self.semi_epochs)
+        context.train(self._stage("simclr", first), network, SimCLRObjective(self.tau))
+        context.train(self._stage("self", epochs), network, SelfObjective())
+        self._keep_start(network, context)
+        few = few_neighbours(self.n_neighbors, len(context.x), self.n_clusters_)
+        labels = torch.from_numpy(context.assignments(network).argmax(axis=1))
+        sure = reliable(labels, mine_neighbours(network, context, few), self.agreement)
+        objective = SemiObjective(torch.where(sure, labels, -1), self.threshold)
+        context.train(self._stage("semi", last), network, objective)
+        return network

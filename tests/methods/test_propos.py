@@ -1,0 +1,64 @@
+"""ProPos' losses against plain loops, at their limits, and its target network."""
+
+import math
+
+import pytest
+import torch
+
+from c3clust.methods.propos import Predicting, ProPosObjective, alignment_loss, prototypes, scattering_loss
+from c3clust.networks.readouts import Centred
+from c3clust.training import Batch
+
+
+def random(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def dot(a, b):
+    return sum(u * v for u, v in zip(a, b, strict=True))
+
+
+def test_the_alignment_equals_the_loop():
+    q, z = random(5, 3), random(5, 3, seed=1)
+    pairs = list(zip(q.tolist(), z.tolist(), strict=True))
+    expected = sum(2 - 2 * dot(a, b) / math.hypot(*a) / math.hypot(*b) for a, b in pairs) / 5
+    assert alignment_loss(q, z).item() == pytest.approx(expected)
+    assert alignment_loss(q, 3 * q).item() == pytest.approx(0, abs=1e-12)
+
+
+def test_the_scattering_equals_the_loop():
+    z, labels = random(6, 3), torch.tensor([0, 0, 1, 1, 3, 3])
+    a, b = prototypes(z, labels, 4), prototypes(random(6, 3, seed=1), labels, 4)
+    mean = z[:2].mean(0)
+    torch.testing.assert_close(a[0], mean / mean.norm())
+    rows, others, total = a[[0, 1, 3]].tolist(), b[[0, 1, 3]].tolist(), 0.0
+    for k in range(3):
+        own = math.exp(dot(rows[k], others[k]) / 0.5)
+        rest = sum(math.exp(dot(rows[k], rows[j]) / 0.5) for j in range(3) if j != k)
+        total -= math.log(own / (own + rest)) / 3
+    present = torch.tensor([True, True, False, True])
+    assert scattering_loss(a, b, present).item() == pytest.approx(total, abs=1e-10)
+
+
+def test_one_cluster_has_nothing_to_scatter():
+    a = prototypes(random(4, 3), torch.zeros(4).long(), 1)
+    assert scattering_loss(a, a, torch.tensor([True])).item() == 0
+    b = torch.nn.functional.normalize(random(3, 3), dim=1).requires_grad_()
+    present = torch.ones(3, dtype=torch.bool)
+    assert torch.autograd.gradcheck(lambda b: scattering_loss(b, b.flip(1), present), (b,))
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.1])
+def test_no_gradient_reaches_the_target_and_it_is_resumed(weight):
+    torch.manual_seed(0)
+    network, x = Centred(Predicting(torch.nn.Linear(4, 5), 5, 3), 5, 2), torch.randn(2, 6, 4)
+    objective = ProPosObjective(network, 0.9, weight, 0.001, 0.5)
+    objective.labels = torch.arange(6) % 2
+    terms = objective(network, Batch(*x, torch.arange(6)))
+    terms["loss"].backward()
+    assert ("scattering_loss" in terms) == bool(weight)
+    assert all(p.grad is None for p in objective.target.network.parameters())
+    assert network.body.q[0].weight.grad is not None
+    other = ProPosObjective(network, 0.9, weight, 0.001, 0.5)
+    other.load_state_dict(objective.state_dict())
+    assert torch.equal(other.labels, objective.labels)

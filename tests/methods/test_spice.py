@@ -1,0 +1,71 @@
+"""SPICE's labels and losses against plain loops, and its stages."""
+
+import math
+
+import pytest
+import torch
+
+from c3clust.methods.spice import SelfObjective, SemiObjective, double_softmax_loss, prototype_labels, reliable
+from c3clust.networks.heads import LinearHeads, NeighbourNet, Projected
+from c3clust.training import Batch
+
+
+def random(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def test_the_labels_of_prototypes_equal_the_loop():
+    h, p = random(6, 4), random(6, 3, seed=1).softmax(dim=1)
+    chosen, labels = prototype_labels(h, p)
+    for k in range(3):
+        confident = sorted(range(6), key=lambda i: -p[i, k].item())[:2]
+        mean = h[confident].mean(dim=0)
+        cosine = [float(h[i] @ mean / h[i].norm() / mean.norm()) for i in range(6)]
+        assert set(chosen[k].tolist()) == set(sorted(range(6), key=lambda i: -cosine[i])[:2])
+        assert set(labels[k].tolist()) == {k}
+
+
+def test_the_double_softmax_equals_the_loop():
+    logits, labels = random(5, 3), torch.tensor([0, 2, 1, 1, 0])
+    total = 0.0
+    for row, label in zip(logits.tolist(), labels.tolist(), strict=True):
+        first = [math.exp(v) / sum(map(math.exp, row)) for v in row]
+        total -= math.log(math.exp(first[label]) / sum(map(math.exp, first)))
+    assert double_softmax_loss(logits, labels).item() == pytest.approx(total / 5, abs=1e-12)
+    sure = double_softmax_loss(100 * torch.eye(3), torch.arange(3)).item()
+    assert sure == pytest.approx(math.log(math.e + 2) - 1)  # not 0: certainty is not rewarded without end
+    assert torch.autograd.gradcheck(lambda x: double_softmax_loss(x, labels), (logits.requires_grad_(),))
+
+
+def test_labels_that_neighbours_share_are_reliable():
+    labels = torch.tensor([0, 0, 0, 1])
+    neighbours = torch.tensor([[1, 2], [0, 3], [0, 1], [0, 1]])
+    assert reliable(labels, neighbours, 0.95).tolist() == [True, False, True, False]
+    assert reliable(labels, neighbours, 0.5).tolist() == [True, True, True, False]
+
+
+def net():
+    torch.manual_seed(0)
+    return NeighbourNet(Projected(torch.nn.Linear(4, 5), 5, 4), LinearHeads(5, 3, 2))
+
+
+def test_stage_two_trains_the_heads_alone():
+    network, x = net(), torch.randn(3, 6, 4)
+    objective = SelfObjective()
+    objective(network, Batch(x[0], x[1], raw=x[2], size=(4,)))["loss"].backward()
+    assert network.body.f.weight.grad is None
+    assert network.heads.linear.weight.grad is not None
+    trained = objective.optimisers(network, 0.1)["loss"].param_groups[0]["params"]
+    assert {id(p) for p in trained} == {id(p) for p in network.heads.parameters()}
+
+
+def test_stage_three_trains_on_reliable_and_on_confident_labels():
+    network, x = net(), torch.randn(3, 6, 4)
+    batch = Batch(x[0], x[1], torch.arange(6), raw=x[2], size=(4,))
+    none = SemiObjective(torch.full((6,), -1), 1.0)(network, batch)
+    assert none["loss"].item() == 0
+    some = SemiObjective(torch.tensor([0, 1, -1, -1, -1, -1]), 1.0)(network, batch)
+    logits = network.heads.best(network.encode(x[0]))[:2]
+    expected = torch.nn.functional.cross_entropy(logits, torch.tensor([0, 1]))
+    torch.testing.assert_close(some["loss"], expected)
+    assert SemiObjective(torch.full((6,), -1), 0.0)(network, batch)["confident_loss"].item() > 0
