@@ -1,0 +1,143 @@
+"""IDECF: improved deep embedded clustering with fuzzy supervision.
+
+Sadeghi, Armanfard, ICIP 2021
+A small network on the code of an autoencoder gives fuzzy memberships u; it minimises the cost of fuzzy c-means. The
+autoencoder is trained so that the Student-t assignments q of its codes approach u.
+Shapes: N samples per batch, D code width, M clusters.
+
+Departures from the paper and its released code: both networks take a step in turn with every batch, where the released
+code alternates by epochs; Adam replaces SGD; q uses the distance ‖z - c‖², as in DEC, where the released code adds up
+one kernel per dimension; the autoencoder is not selected by its accuracy against labels, as it is there.
+"""
+
+from collections.abc import Iterator
+from typing import Any, final
+
+import torch
+from torch import Tensor, nn
+
+from c3clust import checks, dist
+from c3clust.methods._base import Clusterer, TrainingFields, parameters
+from c3clust.methods.ae import reconstruction_errors
+from c3clust.methods.dae import PretrainFields
+from c3clust.networks.autoencoder import layers
+from c3clust.networks.readouts import Centred
+from c3clust.ops import fuzzy_centres, kl_rows
+from c3clust.training import Batch, TrainingContext
+
+__all__ = ["IDECF"]
+
+HIDDEN = 64  # width of the membership network
+
+
+# 1. Loss
+
+
+def fuzzy_cost(z: Tensor, centres: Tensor, u: Tensor, m: float = 1.5) -> Tensor:
+    """(1/N) Σ_i Σ_k u_ik^m ‖z_i - c_k‖²: z: [N, D]; centres: [M, D]; u: [N, M], rows sum to 1."""
+    return (u**m * torch.cdist(z, centres).square()).sum(dim=1).mean()
+
+
+# 2. Objective
+
+
+class MembershipNet(nn.Module):
+    """An autoencoder with centres (`base`) and a membership network on its code: x -> (code, memberships)."""
+
+    def __init__(self, base: Centred, code_dim: int, n_clusters: int) -> None:
+        super().__init__()
+        self.base, self.g = base, layers([code_dim, HIDDEN, n_clusters])
+
+    @property
+    def body(self) -> Any:
+        return self.base.body
+
+    def memberships(self, z: Tensor) -> Tensor:
+        """u: [N, D] -> [N, M], rows sum to 1."""
+        return torch.softmax(self.g(z), dim=1)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        z = self.body(x)
+        return z, self.memberships(z)
+
+
+class IDECFObjective:
+    """What one step minimises: the fuzzy cost by the membership network; then, if `joint`, the autoencoder's loss.
+
+    The centres are the fuzzy means of all codes, computed anew before each epoch.
+    """
+
+    def __init__(self, gamma: float, m: float, joint: bool) -> None:
+        self.gamma, self.m, self.joint = gamma, m, joint
+
+    def optimisers(self, network: MembershipNet, lr: float) -> dict[str, torch.optim.Optimizer]:
+        fast = torch.optim.Adam(network.g.parameters(), lr=10 * lr)
+        return {"member": fast, "autoencoder": torch.optim.Adam(network.body.parameters(), lr=lr)}
+
+    def refresh(self, network: MembershipNet, context: TrainingContext) -> None:
+        if self.joint:
+            z, u = (torch.cat(rows) for rows in zip(*context.embed(network), strict=True))
+            network.base.readout.centres.copy_(fuzzy_centres(z, u, self.m))
+
+    def losses(self, network: MembershipNet, batch: Batch) -> Iterator[tuple[str, Tensor]]:
+        z, centres = network.body(batch.x_a), network.base.readout.centres
+        codes = dist.gather(z.detach())
+        yield "member", fuzzy_cost(codes, centres, network.memberships(codes), self.m)
+        if self.joint:
+            u = network.memberships(codes).detach()
+            q = dist.gather(network.base.readout(z)[1])
+            errors = reconstruction_errors(network.body.scaled(batch.x_a), network.body.decode(z))
+            yield "autoencoder", dist.gather(errors).mean() + self.gamma * kl_rows(u, q).mean()
+
+
+# 3. Estimator
+
+
+@final
+@parameters
+class IDECF(PretrainFields, TrainingFields, Clusterer):
+    """Cluster with fuzzy supervision: a membership network that minimises the cost of fuzzy c-means.
+
+    Parameters
+    ----------
+    gamma : float, default=0.1
+        Weight of the clustering loss beside the reconstruction.
+    fuzziness : float, default=1.5
+        m, the exponent of the memberships; towards 1 they become certain.
+    epochs : int or "auto", default="auto"
+        Stages 2 and 3. "auto" comes to about 200 steps, and at least 5 epochs. The paper: 60 rounds, with 10 of the
+        membership network.
+    lr : float, default=0.001
+        Learning rate of Adam for the autoencoder; the membership network has ten times as much.
+
+    Attributes
+    ----------
+    network_ : MembershipNet
+        The autoencoder with its centres (`base`) and the membership network (`g`).
+
+    References
+    ----------
+    Sadeghi, Armanfard. IDECF: improved deep embedding clustering with deep fuzzy supervision. ICIP 2021.
+    https://github.com/Armanfard-Lab/IDECF
+    """
+
+    gamma: float = 0.1
+    fuzziness: float = 1.5
+    schedule: str = "constant"
+
+    def _check_params(self) -> None:
+        checks.number("gamma", self.gamma, 0, why="it weighs the clustering loss. A usual value is 0.1.")
+        checks.number("fuzziness", self.fuzziness, 1.01, why="it is an exponent above 1. A usual value is 1.5.")
+        super()._check_params()
+
+    def _build_network(self, shape: tuple[int, ...]) -> MembershipNet:  # type: ignore[override]
+        return MembershipNet(super()._build_network(shape), self.code_dim, self.n_clusters_)
+
+    def _fit(self, context: TrainingContext) -> MembershipNet:
+        base = self._stage_1()._fit(context)
+        network = context.build(lambda shape: MembershipNet(base, self.code_dim, self.n_clusters_))
+        self._keep_start(base, context)
+        epochs = self._epochs(context, 200, 5, 200)
+        context.train(self._stage("membership", epochs), network, IDECFObjective(self.gamma, self.fuzziness, False))
+        context.train(self._stage("idecf", epochs), network, IDECFObjective(self.gamma, self.fuzziness, True))
+        return network

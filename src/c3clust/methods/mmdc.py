@@ -1,0 +1,172 @@
+"""MMDC: multi-modal deep clustering, by targets that are points of a mixture.
+
+Shiran, Weinshall, 2020, https://arxiv.org/abs/1912.02678
+Each sample has a target, one of M unit vectors. In each batch, the targets are exchanged among the samples so that the
+sum of distances is the least; then the outputs of views approach them. A second task, which of four ways a picture is
+turned, shapes the features. In the end, targets are the clusters of k-means.
+Shapes: N samples per batch, M clusters.
+
+Departures from the paper: the targets have no noise (as in the released runs); the turns are learned in each step,
+beside the targets, not in epochs of their own; Adam replaces SGD. Feature vectors are not turned.
+"""
+
+from collections.abc import Mapping
+from typing import final
+
+import numpy as np
+import torch
+from scipy.optimize import linear_sum_assignment
+from sklearn.cluster import KMeans
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from c3clust import checks, dist
+from c3clust.methods._base import Clusterer, NetworkFields, parameters
+from c3clust.networks import backbone
+from c3clust.ops import full_precision
+from c3clust.training import Batch, TrainingContext
+
+__all__ = ["MMDC"]
+
+SHARPNESS = 10.0  # of the assignment: softmax of so many cosines
+
+
+# 1. Loss
+
+
+def exchanged(outputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """The clusters `targets` [N] in the order that minimises Σ_i ‖y_i - t_π(i)‖², t the unit vectors of the clusters.
+
+    outputs: [N, M], unit rows. Hungarian method: ‖y - t‖² = 2 - 2 y_t.
+    """
+    rows, columns = linear_sum_assignment(-outputs[:, targets])
+    return targets[columns[np.argsort(rows)]]
+
+
+def target_loss(y: Tensor, targets: Tensor) -> Tensor:
+    """Mean of ‖y_i - t_i‖² for unit rows y [N, M] and the unit vectors t of the clusters `targets` [N]."""
+    return (2 - 2 * full_precision(y).gather(1, targets[:, None])).mean()
+
+
+# 2. Objective
+
+
+class TurningNet(nn.Module):
+    """Encoder f with a head for targets and one for turns: x -> (unit features, assignment)."""
+
+    def __init__(self, f: nn.Module, width: int, n_clusters: int) -> None:
+        super().__init__()
+        self.f, self.turns = f, nn.Linear(width, 4)
+        self.head = nn.Sequential(nn.Linear(width, n_clusters), nn.BatchNorm1d(n_clusters))
+
+    def encode(self, x: Tensor) -> Tensor:
+        return self.f(x).flatten(1)
+
+    def outputs(self, h: Tensor) -> Tensor:
+        """y, unit rows: [N, M]."""
+        return F.normalize(self.head(h), dim=1)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        h = self.encode(x)
+        return F.normalize(h, dim=1), torch.softmax(SHARPNESS * self.outputs(h), dim=1)
+
+
+class MMDCObjective:
+    """What one step minimises: the distance of views to their targets and the loss of the turns.
+
+    Its state: the targets [n]. With `kmeans`, they are the clusters of the outputs, computed before each epoch.
+    """
+
+    def __init__(self, n: int, n_clusters: int, weight: float, kmeans: bool) -> None:
+        self.targets, self.n_clusters = torch.arange(n) % n_clusters, n_clusters
+        self.weight, self.kmeans = weight, kmeans
+
+    def refresh(self, network: TurningNet, context: TrainingContext) -> None:
+        if self.kmeans:
+            logs = np.log(context.assignments(network).clip(1e-12))  # the outputs, up to a shift of each row
+            y = logs / SHARPNESS
+            start = np.stack([y[labels].mean(axis=0) for labels in self._groups(y)])
+            found = KMeans(self.n_clusters, init=start, n_init=1, random_state=context.seed).fit(y)
+            self.targets = torch.from_numpy(found.labels_).long()
+
+    def _groups(self, y: np.ndarray) -> list[np.ndarray]:
+        """The samples of each cluster now; for an empty one, the sample that is nearest to it."""
+        now = y.argmax(axis=1)
+        return [
+            np.flatnonzero(now == k) if (now == k).any() else np.array([y[:, k].argmax()]) for k in range(y.shape[1])
+        ]
+
+    def state_dict(self) -> dict[str, Tensor]:
+        return {"targets": self.targets}
+
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
+        self.targets = state["targets"]
+
+    def __call__(self, network: TurningNet, batch: Batch) -> dict[str, Tensor]:
+        index = dist.gather(batch.index).cpu()
+        if not self.kmeans:
+            with torch.no_grad():
+                y = dist.gather(network.outputs(network.encode(batch.x)))
+            found = exchanged(y.double().cpu().numpy(), self.targets[index].numpy())
+            self.targets[index] = torch.from_numpy(found)
+        y = dist.gather(network.outputs(network.encode(batch.x_a)))
+        targets = target_loss(y, self.targets[index].to(y.device))
+        turns = turn_loss(network, batch.x_b) if batch.x_b.ndim == 4 and self.weight else torch.zeros_like(targets)
+        return {"loss": targets + self.weight * turns, "target_loss": targets, "turn_loss": turns}
+
+
+def turn_loss(network: TurningNet, x: Tensor) -> Tensor:
+    """Cross entropy of which way each picture is turned: of four ways; of two, by half a turn, if it is not square."""
+    step = 1 if x.shape[2] == x.shape[3] else 2
+    turned = [torch.rot90(x[k // step :: 4 // step], k, (2, 3)) for k in range(0, 4, step)]
+    labels = torch.cat(
+        [torch.full((len(part),), k, device=x.device) for k, part in zip(range(0, 4, step), turned, strict=True)]
+    )
+    return F.cross_entropy(dist.gather(network.turns(network.encode(torch.cat(turned)))), dist.gather(labels))
+
+
+# 3. Estimator
+
+
+@final
+@parameters
+class MMDC(NetworkFields, Clusterer):
+    """Cluster with MMDC: targets that samples exchange, and pictures that are turned.
+
+    Parameters
+    ----------
+    turn_weight : float, default=0.5
+        Weight of the loss of the turns; only pictures are turned.
+    epochs : int or "auto", default="auto"
+        In all, an eighth of them with targets of k-means. "auto" comes to about 500 steps, and at least 15 epochs. The
+        paper: 400.
+    lr : float, default=0.001
+        Learning rate of Adam. The paper: SGD at 0.05.
+
+    Attributes
+    ----------
+    network_ : TurningNet
+        The encoder (`f`), the head of the targets (`head`) and that of the turns (`turns`).
+
+    References
+    ----------
+    Shiran, Weinshall. Multi-modal deep clustering: unsupervised partitioning of images. ICPR 2020.
+    https://arxiv.org/abs/1912.02678
+    """
+
+    turn_weight: float = 0.5
+
+    def _check_params(self) -> None:
+        checks.number("turn_weight", self.turn_weight, 0, why="it weighs the turns. A usual value is 0.5.")
+        self._check_stage()
+
+    def _build_network(self, shape: tuple[int, ...]) -> TurningNet:
+        return TurningNet(*backbone(self.backbone, shape, self.stem), self.n_clusters_)
+
+    def _fit(self, context: TrainingContext) -> TurningNet:
+        network, epochs = context.build(self._build_network), self._epochs(context, 500, 15, 400)
+        last, how = epochs // 8, (len(context.x), self.n_clusters_, self.turn_weight)
+        context.train(self._stage("mmdc", epochs - last), network, MMDCObjective(*how, kmeans=False))
+        self._keep_start(network, context)
+        context.train(self._stage("kmeans", last), network, MMDCObjective(*how, kmeans=True))
+        return network
