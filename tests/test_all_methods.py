@@ -1,6 +1,7 @@
 """What every method must do: the list is the folder c3clust/methods, so a new file is tested by being there."""
 
 import inspect
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -80,6 +81,11 @@ def test_save_and_load_predict_the_same(name, shape, tmp_path):
     np.testing.assert_array_equal(fitted.predict_proba(x), loaded.predict_proba(x))
     np.testing.assert_array_equal(fitted.transform(x), loaded.transform(x))
     assert (loaded.predict(x) == fitted.labels_).all()
+    context = SimpleNamespace(x=fitted.duplicates_.distinct, shape=fitted.input_shape_)
+    planned = [(stage.name, stage.epochs) for stage in fitted._stages(context)]
+    trained = [(stage["name"], stage["epochs"]) for stage in fitted.stages_ if stage["curves"]]
+    assert planned[: len(trained)] == trained  # the guard may end C3 before its last stage
+    assert len(planned) - len(trained) <= (name == "c3")
 
 
 @pytest.mark.parametrize("name", methods.names())

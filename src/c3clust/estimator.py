@@ -34,9 +34,10 @@ from c3clust.records.outliers import by_position
 from c3clust.runs import Run, RunConfig
 from c3clust.runs.config import plain
 from c3clust.splits import write_steps
-from c3clust.training import TrainingContext, embed
+from c3clust.training import Stage, TrainingContext, embed
 from c3clust.training.context import TrainingOptions, find_device
 from c3clust.training.embed import Projections, device_of, gather, rows_per_batch
+from c3clust.training.forecast import Forecast, faster_way
 
 __all__ = ["Estimator", "TrainingOptions", "method_name"]
 
@@ -74,6 +75,10 @@ class Estimator(
             f"{type(self).__name__} learns its features for one number of clusters, so it cannot be regrouped: fit it "
             "again with another -k, or merge and split single clusters."
         )
+
+    def _stages(self, context: TrainingContext) -> list[Stage]:
+        """The stages that `_fit` will train, as far as they are known before."""
+        return []
 
     def _input_options(self) -> InputOptions:
         raise NotImplementedError
@@ -134,6 +139,8 @@ class Estimator(
                 options.compile,
                 memory=dataset.memory,
             )
+            faster = faster_way(context.shape, dataset.policy) if device.type == "cpu" else None
+            context.forecast = Forecast(self._stages(context), faster)
             context.checkpoints = None if run is None else run.checkpoints
             context.notes += [*([note] if note else []), *prepared.notes]
             if note and options.verbose:

@@ -12,7 +12,7 @@ import re
 import unicodedata
 from typing import Any
 
-__all__ = ["encoded", "from_cell", "printable", "to_cell"]
+__all__ = ["duration", "encoded", "from_cell", "printable", "to_cell"]
 
 NUMBER = re.compile(r"[+-]?\d+(\.\d+)?(e[+-]?\d+)?", re.IGNORECASE)
 FORMULA = re.compile(r"'*[=+\-@\t\r]")
@@ -49,6 +49,21 @@ def from_cell(text: str) -> str:
 def encoded(text: str) -> bytes:
     """The text as bytes for a file."""
     return LONE.sub(lambda found: _escape(found[0]), text).encode("utf-8", "surrogateescape")
+
+
+def duration(seconds: float | None) -> str:
+    """A time in words.
+
+    >>> duration(90), duration(7200), duration(400_000), duration(None)
+    ('90 s', '2.0 h', '4.6 days', '–')
+    """
+    if seconds is None:
+        return "–"
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    if seconds < 7200:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h" if seconds < 48 * 3600 else f"{seconds / 86400:.1f} days"
 
 
 def _is_plain(letter: str) -> bool:

@@ -15,6 +15,7 @@ from c3clust import data, methods
 from c3clust.bench.format import markdown_table
 from c3clust.bench.job import Job, Result
 from c3clust.errors import InputError, suggest
+from c3clust.text import duration
 
 FOLDER = "rehearsal"
 OFFICIAL = {"cifar10": 60_000, "cifar100": 60_000, "imagenet-10": 13_000, "imagenet-dogs": 19_500}
@@ -136,20 +137,6 @@ def markdown(found: Sequence[Cost], rehearsal: Rehearsal) -> str:
     text += f"GPU: by operations, {SHARE:.0%} of {peak}; reading and decoding are not in it. "
     text += "Memory and time at the recipe's batch are in proportion to the batch. "
     return text + "Time is without what other programs took.\n"
-
-
-def duration(seconds: float | None) -> str:
-    """
-    >>> duration(90), duration(7200), duration(400_000), duration(None)
-    ('90 s', '2.0 h', '4.6 days', '–')
-    """
-    if seconds is None:
-        return "–"
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    if seconds < 7200:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h" if seconds < 48 * 3600 else f"{seconds / 86400:.1f} days"
 
 
 def _bytes(value: float) -> str:

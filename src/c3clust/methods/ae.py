@@ -63,6 +63,9 @@ class ReconstructionFields(AutoencoderFields, TrainingFields):
         self._check_stage()
         self._check_autoencoder()
 
+    def _stages(self, context: TrainingContext) -> list[Stage]:
+        return [self._stage(method_name(self), self._epochs(context, 500, 15, 500))]
+
 
 @final
 @parameters
@@ -85,8 +88,7 @@ def fit_autoencoder(method: Any, objective: Objective, context: TrainingContext)
     """Train the autoencoder of `method`, then place the centres by k-means on its codes."""
     network = context.build(method._build_network)
     set_scale(network.body, context)
-    epochs = method._epochs(context, 500, 15, 500)
-    stage = Stage(method_name(method), epochs, method.batch_size, method.lr, method.schedule)
+    [stage] = method._stages(context)
     context.train(stage, network, objective)
     network.readout.place(context.projections(network), method.n_init, context.seed)
     return network

@@ -195,9 +195,14 @@ class CC(EncoderFields, Clusterer):
             self._choose_clusters(context.features(network)[1].numpy(), context)
             network.set_clusters(self.n_clusters_, context.seed)
 
-    def _fit(self, context: TrainingContext) -> ClusterNet:
-        epochs, batch = self._epochs(context, 420, 15, 200), self.batch_size
+    def _stages(self, context: TrainingContext) -> list[Stage]:
+        epochs = self._epochs(context, 420, 15, 200)
         warmup = 0 if self.start is not None else round(self.warmup * epochs)
+        first = [Stage("warmup", warmup, self.batch_size, self.lr)] if warmup else []
+        return [*first, self._stage("cc", epochs - warmup)]
+
+    def _fit(self, context: TrainingContext) -> ClusterNet:
+        *warmup, last = self._stages(context)
         if self.start is not None:
             network = started_network(self, fitted_start(self, {"cc": CC}), context)
         else:
@@ -206,10 +211,9 @@ class CC(EncoderFields, Clusterer):
             network = context.build(self._build_network)
         if warmup:
             warming_up = CCObjective(self.tau_i, self.tau_c, warming_up=True)
-            context.train(Stage("warmup", warmup, batch, self.lr), network, warming_up)
+            context.train(warmup[0], network, warming_up)
             self._choose_head(network, context)
             clusters = cluster_inputs if self._init_head_from_features else cluster_projections
             fit_head(network, *clusters(network, context), context)
-        stage = Stage("cc", epochs - warmup, batch, self.lr, self.schedule)
-        context.train(stage, network, CCObjective(self.tau_i, self.tau_c))
+        context.train(last, network, CCObjective(self.tau_i, self.tau_c))
         return network

@@ -116,9 +116,11 @@ class DAC(NetworkFields, Clusterer):
     def _build_network(self, shape: tuple[int, ...]) -> LabelNet:
         return LabelNet(*backbone(self.backbone, shape, self.stem), self.n_clusters_)
 
+    def _stages(self, context: TrainingContext) -> list[Stage]:
+        return [self._stage("dac", self._epochs(context, 600, 15, 400))]
+
     def _fit(self, context: TrainingContext) -> LabelNet:
-        epochs = self._epochs(context, 600, 15, 400)
+        [stage] = self._stages(context)
         network = context.build(self._build_network)
-        stage = Stage("dac", epochs, self.batch_size, self.lr, self.schedule)
-        context.train(stage, network, DACObjective(epochs))
+        context.train(stage, network, DACObjective(stage.epochs))
         return network

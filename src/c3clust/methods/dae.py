@@ -12,10 +12,11 @@ import torch
 from torch import Tensor
 
 from c3clust import checks, dist
+from c3clust.estimator import method_name
 from c3clust.methods._base import AutoencoderFields, Clusterer, parameters
 from c3clust.methods.ae import ReconstructionFields, fit_autoencoder, reconstruction_errors
 from c3clust.networks.readouts import Centred
-from c3clust.training import Batch, TrainingContext
+from c3clust.training import Batch, Stage, TrainingContext
 
 __all__ = ["DAE"]
 
@@ -104,6 +105,10 @@ class PretrainFields(AutoencoderFields):
         stage = {name: getattr(self, f"pretrain_{name}") for name in ("epochs", "batch_size", "lr", "schedule")}
         shared = ("n_clusters", "hidden", "code_dim", "noise", "n_init")
         return DAE(**{name: getattr(self, name) for name in shared}, **stage)
+
+    def _stages(self, context: TrainingContext) -> list[Stage]:
+        second = self._stage(method_name(self), self._epochs(context, 200, 5, 100))  # type: ignore[attr-defined]
+        return [*self._stage_1()._stages(context), second]
 
     def _check_params(self) -> None:
         self._check_stage()  # type: ignore[attr-defined]

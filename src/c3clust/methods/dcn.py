@@ -20,7 +20,7 @@ from c3clust.methods._base import Clusterer, TrainingFields, parameters
 from c3clust.methods.ae import reconstruction_errors
 from c3clust.methods.dae import PretrainFields
 from c3clust.networks.readouts import Centred
-from c3clust.training import Batch, Stage, TrainingContext
+from c3clust.training import Batch, TrainingContext
 
 __all__ = ["DCN"]
 
@@ -112,6 +112,5 @@ class DCN(PretrainFields, TrainingFields, Clusterer):
     def _fit(self, context: TrainingContext) -> Centred:
         network = self._stage_1()._fit(context)
         self._keep_start(network, context)
-        stage = Stage("dcn", self._epochs(context, 200, 5, 100), self.batch_size, self.lr, self.schedule)
-        context.train(stage, network, DCNObjective(network, self.lam))
+        context.train(self._stages(context)[-1], network, DCNObjective(network, self.lam))
         return network

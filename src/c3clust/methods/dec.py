@@ -22,7 +22,7 @@ from c3clust.methods.dae import PretrainFields
 from c3clust.model_io import with_prefix, without_prefix
 from c3clust.networks.readouts import Centred
 from c3clust.ops import kl_rows, sharpened
-from c3clust.training import Batch, Stage, TrainingContext
+from c3clust.training import Batch, TrainingContext
 
 __all__ = ["DEC"]
 
@@ -96,7 +96,7 @@ class DEC(PretrainFields, TrainingFields, Clusterer):
     schedule: str = "constant"
 
     def _fit(self, context: TrainingContext) -> Centred:
-        return fit_sharpened(self, "dec", DECObjective, context)
+        return fit_sharpened(self, DECObjective, context)
 
 
 # What IDEC shares.
@@ -108,11 +108,10 @@ def prepare_sharpening(network: Centred) -> None:
     network.readout.spread.fill_(1.0)
 
 
-def fit_sharpened(method: Any, name: str, objective: Any, context: TrainingContext) -> Centred:
+def fit_sharpened(method: Any, objective: Any, context: TrainingContext) -> Centred:
     """Train stage 1, then stage 2 from its network."""
     network = method._stage_1()._fit(context)
     method._keep_start(network, context)
     prepare_sharpening(network)
-    stage = Stage(name, method._epochs(context, 200, 5, 100), method.batch_size, method.lr, method.schedule)
-    context.train(stage, network, objective(network))
+    context.train(method._stages(context)[-1], network, objective(network))
     return network

@@ -70,4 +70,4 @@ class IDEC(PretrainFields, TrainingFields, Clusterer):
         super()._check_params()
 
     def _fit(self, context: TrainingContext) -> Centred:
-        return fit_sharpened(self, "idec", partial(IDECObjective, gamma=self.gamma), context)
+        return fit_sharpened(self, partial(IDECObjective, gamma=self.gamma), context)

@@ -120,8 +120,11 @@ class IIC(NetworkFields, Clusterer):
         more = self.n_overclusters if isinstance(self.n_overclusters, int) else 5 * self.n_clusters_
         return InformationNet(f, width, self.n_clusters_, more, self.n_heads)
 
+    def _stages(self, context: TrainingContext) -> list[Stage]:
+        return [self._stage("iic", self._epochs(context, 600, 15, 400))]
+
     def _fit(self, context: TrainingContext) -> InformationNet:
         network = context.build(self._build_network)
-        stage = Stage("iic", self._epochs(context, 600, 15, 400), self.batch_size, self.lr, self.schedule)
+        [stage] = self._stages(context)
         context.train(stage, network, IICObjective(self.lamb))
         return network

@@ -21,7 +21,7 @@ from c3clust.methods.simclr import SimCLRObjective
 from c3clust.networks import backbone
 from c3clust.networks.heads import LinearHeads, NeighbourNet, Projected
 from c3clust.ops import balanced_cross_entropy, entropy, full_precision
-from c3clust.training import Batch, TrainingContext
+from c3clust.training import Batch, Stage, TrainingContext
 from c3clust.training.neighbours import Partners, few_neighbours, mine_neighbours
 
 __all__ = ["SCAN"]
@@ -156,15 +156,19 @@ class SCAN(NetworkFields, Clusterer):
         heads = LinearHeads(width, self.n_clusters_, self.n_heads)
         return NeighbourNet(Projected(f, width, self.projection_dim), heads)
 
-    def _fit(self, context: TrainingContext) -> NeighbourNet:
+    def _stages(self, context: TrainingContext) -> list[Stage]:
         epochs = self._epochs(context, 200, 5, 100)
         last = epochs if self.self_label_epochs == "auto" else int(self.self_label_epochs)
         first = self._epochs(context, 420, 15, 400, "pretrain_epochs")
+        return [self._stage(*each) for each in (("simclr", first), ("scan", epochs), ("self_label", last))]
+
+    def _fit(self, context: TrainingContext) -> NeighbourNet:
+        first, second, last = self._stages(context)
         network = context.build(self._build_network)
-        context.train(self._stage("simclr", first), network, SimCLRObjective(self.tau))
+        context.train(first, network, SimCLRObjective(self.tau))
         few = few_neighbours(self.n_neighbors, len(context.x), self.n_clusters_)
         objective = NeighbourObjective(mine_neighbours(network, context, few), self.entropy_weight)
-        context.train(self._stage("scan", epochs), network, objective)
+        context.train(second, network, objective)
         self._keep_start(network, context)
-        context.train(self._stage("self_label", last), network, SelfLabelObjective(self.threshold))
+        context.train(last, network, SelfLabelObjective(self.threshold))
         return network

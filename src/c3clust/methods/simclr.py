@@ -102,11 +102,12 @@ class SimCLR(NetworkFields, Clusterer):
         f, width = backbone(self.backbone, shape, self.stem)
         return Centred(Projected(f, width, self.projection_dim), width, self.n_clusters_)
 
+    def _stages(self, context: TrainingContext) -> list[Stage]:
+        return [self._stage("simclr", self._epochs(context, 420, 15, 400))]
+
     def _fit(self, context: TrainingContext) -> Centred:
-        epochs = self._epochs(context, 420, 15, 400)
         network = context.build(self._build_network)
-        context.train(
-            Stage("simclr", epochs, self.batch_size, self.lr, self.schedule), network, SimCLRObjective(self.tau)
-        )
+        [stage] = self._stages(context)
+        context.train(stage, network, SimCLRObjective(self.tau))
         network.readout.place(context.projections(network), self.n_init, context.seed)
         return network

@@ -7,6 +7,7 @@ neighbours.py   neighbours in a learned space, as partners
 batch.py        what an objective is given
 order.py        which samples each step sees
 embed.py        networks without gradient
+forecast.py     how long it takes
 checkpoint.py   all that changes while a stage is trained, on disk
 """
 

@@ -19,6 +19,7 @@ from c3clust.errors import InputError
 from c3clust.networks.readouts import Centres
 from c3clust.training.checkpoint import Checkpoints
 from c3clust.training.embed import Projections, embed, embed_together, gather
+from c3clust.training.forecast import Forecast
 from c3clust.training.loop import Stage, train
 from c3clust.training.objective import Alternating, Monitor, Objective
 
@@ -57,6 +58,7 @@ class TrainingContext:
     stages: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # sentences for the owner of the run
     memory: int | None = None  # bytes that all samples may take as float32; None for half of the free memory
+    forecast: Forecast = field(default_factory=Forecast)
     generator: torch.Generator = field(init=False)
 
     def __post_init__(self) -> None:

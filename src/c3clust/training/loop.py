@@ -75,11 +75,14 @@ def train(
     steps = len(x) // batch  # the last short batch is dropped
     optimisers = _optimisers(objective, network, stage.lr)
     now = TrainingState(network, optimisers, objective, generator, x, size, monitor, stage.epochs, steps)
-    if checkpoints is None or not checkpoints.restore(number, now):
+    restored = checkpoints is not None and checkpoints.restore(number, now)
+    context.forecast.begin(number, stage.epochs - now.epoch, steps)
+    if not restored:
         now.labels, m, _ = _evaluate(network, x, size)
         if monitor is not None:
             monitor.begin(network, now.labels, m, 2 * batch)
-    with bar(stage.name, stage.epochs, steps, context.verbose, now.epoch) as progress, synchronised(network):
+    progress_bar = bar(stage.name, stage.epochs, steps, context.verbose, now.epoch, context.forecast)
+    with progress_bar as progress, synchronised(network):
         for epoch in range(now.epoch, stage.epochs):
             started = time.perf_counter() - now.seconds
             if now.step == 0:

@@ -15,7 +15,7 @@ from c3clust.methods._start import architecture, fitted_start
 from c3clust.methods.c3.heads import MOST, PRIORS, fit_heads
 from c3clust.methods.c3.images import GuidedObjective, assign_neighbours, calibration
 from c3clust.methods.c3.loss import TWINS
-from c3clust.methods.c3.views import HEADS, fit_views
+from c3clust.methods.c3.views import HEADS, fit_views, stages
 from c3clust.methods.cc import CC, CCObjective, fit_head
 from c3clust.networks import ClusterNet
 from c3clust.networks.voting import VotingHeads
@@ -225,6 +225,16 @@ class C3(EncoderFields, Clusterer):
             network.centres = torch.zeros(self.n_clusters_, self.projection_dim)
         return network
 
+    def _stages(self, context: TrainingContext) -> list[Stage]:
+        if self._uses_neighbours and len(context.shape) == 1:
+            return []
+        if not self._uses_neighbours:
+            return [*(self._stage_1()._stages(context) if self.start is None else []), *stages(self, context)]
+        n, batch = len(context.x), self.cc_batch_size
+        first = self.cc_epochs if isinstance(self.cc_epochs, int) else auto_epochs(n, batch, 300, 8, 200)
+        second = self.epochs if isinstance(self.epochs, int) else auto_epochs(n, batch, 80, 2, 40)
+        return [self._stage_1()._stage(*each) for each in (("instance", first), ("guided", second))]
+
     def _fit(self, context: TrainingContext) -> nn.Module:
         if not self._uses_neighbours:
             return fit_views(self, None if self.start is None else self._fitted_start(), context)
@@ -264,19 +274,17 @@ class C3(EncoderFields, Clusterer):
 
     def _fit_images(self, context: TrainingContext) -> ClusterNet:
         """Neighbours of learned features: the instance loss, then the clusters of the graph of neighbours."""
-        n, batch, lr = len(context.x), self.cc_batch_size, self.cc_lr
-        first = self.cc_epochs if isinstance(self.cc_epochs, int) else auto_epochs(n, batch, 300, 8, 200)
-        second = self.epochs if isinstance(self.epochs, int) else auto_epochs(n, batch, 80, 2, 40)
+        first, second = self._stages(context)
         network: ClusterNet = context.build(self._stage_1()._build_network)
         instance = CCObjective(self.tau_i, self.tau_c, warming_up=True)
-        context.train(Stage("instance", first, batch, lr, self.cc_schedule), network, instance)
+        context.train(first, network, instance)
         stage_1 = self._stage_1()
         stage_1._choose_head(network, context)
         self.choice_ = stage_1.choice_
         found = assign_neighbours(network, context, self.prior, self.members)
         self.start_labels_, self.start_stage_ = found.labels.numpy(), len(context.stages) - 1
         guided = GuidedObjective(found.labels, found.confidence, self.tau_i)
-        context.train(Stage("guided", second, batch, lr, self.cc_schedule), network, guided)
+        context.train(second, network, guided)
         found = assign_neighbours(network, context, self.prior, self.members)
         network.temperature = calibration(network, found, context)
         self.quality_ = found.quality.plain()

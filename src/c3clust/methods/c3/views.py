@@ -18,7 +18,7 @@ from c3clust.networks import ClusterNet
 from c3clust.networks.readouts import spherical_kmeans
 from c3clust.training import Batch, Stage, TrainingContext, encode_views
 
-__all__ = ["HEADS", "C3Objective", "fit_views"]
+__all__ = ["HEADS", "C3Objective", "fit_views", "stages"]
 
 LOST = 0.05  # share of samples on which the head disagrees with k-means in z: the head has lost the clusters
 EVEN = 0.95  # of the effective clusters in z before stage 2: the clusters of z have not merged
@@ -54,6 +54,13 @@ class C3Objective:
         return terms
 
 
+def stages(method: Any, context: TrainingContext) -> list[Stage]:
+    """Stage 2, and the joint epochs after it, if there are any."""
+    epochs = method._epochs(context, 56, 3, 20)
+    settle = 0 if method.head == "frozen" else method.settle if isinstance(method.settle, int) else epochs
+    return [method._stage("c3", epochs), *([method._stage("settle", settle)] if settle else [])]
+
+
 def fit_views(method: Any, start: Any, context: TrainingContext) -> ClusterNet:
     """CC, or the network of the fitted `start`; then the C3 loss; then a few joint epochs."""
     if start is None:
@@ -63,9 +70,7 @@ def fit_views(method: Any, start: Any, context: TrainingContext) -> ClusterNet:
     else:
         network = started_network(method, start, context)
     method._keep_start(network, context)
-    epochs = method._epochs(context, 56, 3, 20)
-    stage = Stage("c3", epochs, method.batch_size, method.lr, method.schedule)
-    settle = 0 if method.head == "frozen" else method.settle if isinstance(method.settle, int) else epochs
+    stage, *settle = stages(method, context)
     before = cluster_projections(network, context)[1] if settle else torch.empty(0)
     method.zeta_, zeta_note = _choose_zeta(method, network, context)
     objective = C3Objective(method.zeta_, method.gamma, method.tau_c, method.head, method.twins)
@@ -75,8 +80,8 @@ def fit_views(method: Any, start: Any, context: TrainingContext) -> ClusterNet:
     if settle and not stopped:
         if not method._init_head_from_features:
             refit_lost_head(network, before, context)
-        stage, objective = replace(stage, name="settle", epochs=settle), replace(objective, head="joint")
-        context.train(stage, network, objective, Guard() if method.guard else None)
+        objective = replace(objective, head="joint")
+        context.train(settle[0], network, objective, Guard() if method.guard else None)
     if method.readout == "z":
         centres = spherical_kmeans(context.projections(network), method.n_clusters_, context.seed, shared=True)
         network.centres = torch.from_numpy(centres).to(context.device)

@@ -1,0 +1,100 @@
+"""How long a fit takes, across its stages, from the steps that were timed. It changes no result."""
+
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+from c3clust.text import duration
+
+__all__ = ["Forecast", "faster_way"]
+
+FIRST = 3  # steps of a stage that are timed before something is said
+RECENT = 50  # steps whose median counts
+SHORT = 30  # seconds: less is not worth a line
+LONG = 600  # seconds from which a faster way is named
+
+
+@dataclass
+class Forecast:
+    """The stages that a fit will train, and a faster way, if there is one.
+
+    The training loop calls `begin`, `ready`, `step` and `epoch`. An epoch of a later stage is assumed to take as long
+    as one of the stage that is trained now.
+    """
+
+    stages: Sequence[Any] = ()
+    faster: str | None = None
+    _number: int = 0
+    _epochs: int = 0  # that are left of this stage
+    _steps: int = 1
+    _step: int = 0
+    _evaluation: float = 0.0
+    _last: float = 0.0
+    _recent: deque[float] = field(default_factory=lambda: deque(maxlen=RECENT))
+    _told: int = -1
+
+    def begin(self, number: int, epochs: int, steps: int) -> None:
+        """A stage begins, with so many epochs to go; the next is an evaluation of all samples."""
+        self._number, self._epochs, self._steps, self._step = number, epochs, max(steps, 1), 0
+        self._last, self._evaluation = time.perf_counter(), 0.0
+        self._recent.clear()
+
+    def ready(self) -> None:
+        """The first step follows."""
+        self._evaluation = self._lap()
+
+    def step(self) -> None:
+        self._recent.append(self._lap())
+        self._step += 1
+
+    def epoch(self) -> None:
+        """The samples were evaluated after the last step of an epoch."""
+        self._evaluation, self._step, self._epochs = self._lap(), 0, self._epochs - 1
+
+    @property
+    def left(self) -> float | None:
+        """Seconds until all stages are trained; None before enough steps were timed."""
+        if len(self._recent) < min(FIRST, self._steps):
+            return None
+        epoch = median(self._recent) * self._steps + self._evaluation
+        later = sum(stage.epochs for stage in self.stages[self._number + 1 :])
+        return epoch * (max(self._epochs, 0) + later) - median(self._recent) * self._step
+
+    def news(self) -> str | None:
+        """What to tell now: once for each stage, where it takes long enough."""
+        left = self.left
+        if left is None or self._told >= self._number:
+            return None
+        first, self._told = self._told < 0, self._number
+        if left < SHORT:
+            return None
+        several = [f"{stage.name} {stage.epochs}" for stage in self.stages[self._number :]]
+        plan = f" (epochs: {', '.join(several)})" if first and several else ""
+        faster = f" {self.faster}" if first and self.faster and left > LONG else ""
+        return f"Training takes about {duration(left)}{'' if first else ' more'}{plan}.{faster}"
+
+    def _lap(self) -> float:
+        now, before = time.perf_counter(), self._last
+        self._last = now
+        return now - before
+
+
+def faster_way(shape: Sequence[int], policy: str) -> str | None:
+    """A sentence about what is faster than training from scratch on samples of this shape on a CPU; None for vectors.
+
+    >>> faster_way((3, 128, 128), "photo").partition(":")[0]
+    'For photographs a frozen encoder is much faster'
+    """
+    if len(shape) == 1:
+        return None
+    if policy == "photo" and min(shape[-2:]) >= 64:
+        return (
+            'For photographs a frozen encoder is much faster: encoder="efficientnet-lite0" (--encoder); so are smaller '
+            "images: image_size=64 (--image-size)."
+        )
+    if max(shape[-2:]) > 32:
+        return "Smaller images are faster: image_size=32 (--image-size)."
+    return "Fewer epochs (--set), or a part of the samples, take less."

@@ -1,0 +1,82 @@
+"""How long a fit takes, told before and while it runs."""
+
+import pytest
+
+from c3clust.training import Stage, forecast
+from c3clust.training.forecast import Forecast, faster_way
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that is moved by hand."""
+    now = [0.0]
+    monkeypatch.setattr(forecast.time, "perf_counter", lambda: now[0])
+
+    def passed(seconds):
+        now[0] += seconds
+
+    return passed
+
+
+def test_the_whole_run_is_estimated_from_its_first_steps(clock):
+    told = Forecast([Stage("one", 10, 8, 1e-3), Stage("two", 20, 8, 1e-3)], faster="A smaller size is faster.")
+    told.begin(0, 10, 4)
+    clock(2)  # the evaluation before the first step
+    told.ready()
+    for _ in range(2):
+        clock(1)
+        told.step()
+    assert told.left is None
+    assert told.news() is None
+    clock(1)
+    told.step()
+    assert told.left == 30 * (4 + 2) - 3
+    assert told.news() == "Training takes about 3 min (epochs: one 10, two 20)."
+    assert told.news() is None  # once
+    clock(1)
+    told.step()
+    clock(2)
+    told.epoch()
+    assert told.left == 29 * 6
+
+
+def test_a_long_run_names_the_faster_way_and_each_stage_is_told(clock):
+    told = Forecast([Stage("one", 1, 8, 1e-3), Stage("two", 100, 8, 1e-3)], faster="A smaller size is faster.")
+    told.begin(0, 1, 1)
+    told.ready()
+    clock(10)
+    told.step()
+    assert told.news().endswith("(epochs: one 1, two 100). A smaller size is faster.")
+    told.begin(1, 100, 1)
+    told.ready()
+    clock(10)
+    told.step()
+    assert told.news() == "Training takes about 16 min more."
+
+
+def test_short_training_needs_no_line(clock):
+    told = Forecast([Stage("one", 2, 8, 1e-3)])
+    told.begin(0, 2, 1)
+    told.ready()
+    clock(1)
+    told.step()
+    assert told.news() is None
+
+
+def test_the_faster_way_depends_on_the_samples():
+    assert "encoder" in faster_way((3, 128, 128), "photo")
+    assert "image_size" in faster_way((1, 64, 64), "digit")
+    assert "epochs" in faster_way((1, 28, 28), "digit")
+    assert faster_way((512,), "photo") is None
+
+
+def test_a_fit_tells_it_and_the_result_is_the_same(c3clust, three_kinds, tmp_path, monkeypatch):
+    monkeypatch.setattr(forecast, "SHORT", 0)
+    monkeypatch.setattr(forecast, "LONG", 0)
+    words = ["fit", three_kinds, "-k", "3", "--method", "cc", "--set", "epochs=2", "--set", "warmup=0.5"]
+    done = c3clust(*words, "-o", tmp_path / "told")
+    assert "Training takes about" in done.stderr
+    assert "(epochs: warmup 1, cc 1). Fewer epochs (--set)" in done.stderr
+    quiet = c3clust(*words, "-o", tmp_path / "quiet", "--quiet")
+    assert quiet.stderr == ""
+    assert (tmp_path / "told" / "assignments.csv").read_text() == (tmp_path / "quiet" / "assignments.csv").read_text()
