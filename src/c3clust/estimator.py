@@ -102,8 +102,8 @@ class Estimator(
     def fit(
         self, X: Any, y: Any = None, run_dir: str | Path | Run | None = None, checkpoint_minutes: float = 10.0
     ) -> Any:
-        """Cluster X: images [n, C, H, W], [n, H, W] or [n, H, W, C], vectors [n, F], texts, a data frame, a path, or
-        what `data.load` returns. y is ignored.
+        """Cluster X: images [n, C, H, W], [n, H, W] or [n, H, W, C], vectors [n, F], texts, a data frame, a path,
+        pictures (paths, bytes, Pillow images), or what `data.load` returns. y is ignored.
 
         With `run_dir`, the fit leaves a run folder: a checkpoint after each epoch, and after so many minutes; in the
         end the model, the assignments, the record and the report. If the process is killed, the same call continues
@@ -275,7 +275,7 @@ class Estimator(
     def _read(self, X: Any, reset: bool) -> Dataset:
         """X as a dataset; vectors are checked by scikit-learn's own rules."""
         options = self._input_options().load_options if reset else self.preprocessor_.load_options
-        if isinstance(X, str | Path):
+        if isinstance(X, str | Path) or data.are_pictures(X):
             return data.load(X, **options())
         if isinstance(X, Dataset) or (isinstance(X, np.ndarray | Tensor) and X.ndim > 2):
             return data.load(X, pixel_max=None if reset else self.preprocessor_.pixel_max)
@@ -303,6 +303,10 @@ class Estimator(
 
 
 def method_name(estimator: Any) -> str:
-    """The name of the file or folder in `methods` that defines the class of the estimator, or the class given."""
+    """The name of the file or folder in `methods` that defines the class of the estimator, or the class given.
+
+    Of a class that is not part of the package: "module:Class".
+    """
     cls = estimator if isinstance(estimator, type) else type(estimator)
-    return cls.__module__.removeprefix("c3clust.methods.").partition(".")[0]
+    module, own, name = cls.__module__.partition("c3clust.methods.")
+    return name.partition(".")[0] if own and not module else f"{cls.__module__}:{cls.__qualname__}"

@@ -260,6 +260,15 @@ def test_an_archive_that_lacks_an_image_is_refused(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def test_a_source_that_was_moved_is_named_again(tmp_path):
+    photos(tmp_path / "photos")
+    KMeans(2, random_state=0).fit(data.load(tmp_path / "photos", max_bad=0.5), run_dir=tmp_path / "run")
+    (tmp_path / "photos").rename(tmp_path / "moved")
+    with pytest.raises(InputError, match="is gone: name the new one with --source"):
+        export_run(tmp_path / "run", tmp_path / "out")
+    assert export_run(tmp_path / "run", tmp_path / "out", str(tmp_path / "moved")).n
+
+
 def test_a_name_that_no_file_can_have(tmp_path):
     (tmp_path / "a.png").touch()
     assert find_originals(str(tmp_path), ["a.png"]) is not None

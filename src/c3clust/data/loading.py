@@ -7,17 +7,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from c3clust.data import sources
 from c3clust.data.io.originals import Originals
 from c3clust.data.io.pictures import drawn
 from c3clust.data.io.remote import is_url
 from c3clust.data.io.stream import Stream
+from c3clust.data.labels import with_label_file
 from c3clust.data.places import DatasetInfo, find, require, searched
 from c3clust.data.samples import Dataset, check_words
 from c3clust.data.source import Claim, Options, PublicDataset
 from c3clust.data.sources.arrays import from_array
+from c3clust.data.sources.loose import are_pictures, from_pictures
 from c3clust.data.sources.shards import read_url
 from c3clust.data.sources.table import from_frame, is_frame
 from c3clust.data.sources.texts import are_texts, from_texts
@@ -62,7 +64,7 @@ def describe() -> list[DatasetInfo]:
 def load(
     place: Any,
     *,
-    labels: Literal["folders"] | None = None,
+    labels: str | PathLike[str] | None = None,
     image_size: int | None = None,
     channels: int | None = None,
     max_bad: float = 0.05,
@@ -85,17 +87,19 @@ def load(
 
     Parameters
     ----------
-    place : str, path, array, list of str, data frame or Dataset
+    place : str, path, array, list of str, data frame, pictures or Dataset
         The name of a dataset (see `names`); the path of a folder, an archive, a .npy or .npz file, a CSV or Parquet
         table (of images, texts or rows: see sources/table.py), a .txt file (one text per line), a Hugging Face
         `datasets` folder or an official dataset; a folder of tar shards, or a URL of them that fsspec reads
-        (sources/shards.py); an array or a tensor, texts, a data frame. A known name is the
+        (sources/shards.py); an array or a tensor, texts, a data frame; one picture (its file, its bytes or a Pillow
+        image), or a list or a column of pictures and their paths. A known name is the
         dataset even if a folder has the same name: write ./digits for the folder. A name with a size in thousands,
         such as "mnist-10k", is a fixed subset: the images at the first 10,000 positions of
         `numpy.random.default_rng(0).permutation(n)`, in their original order, drawn without regard to the classes.
-    labels : "folders" or None
-        Use the sub-folders of a folder or archive as true classes, for metrics only. Named datasets, and tables with
-        a label column, have labels of their own.
+    labels : "folders", path or None
+        Use the sub-folders of a folder or archive as true classes, for metrics only; or the labels of a file: .npy with
+        one for each sample, or .csv with the columns name and label. Named datasets, and tables with a label column,
+        have labels of their own.
     image_size : int, optional
         Side in pixels to which image files are decoded. Default: the longest side found, at most 64 (224 for the
         ImageNet sets). Arrays and datasets that are stored as pixels keep their size; Tiny-ImageNet is never enlarged.
@@ -142,10 +146,11 @@ def load(
     """
     cache = Path(cache) if cache else None
     options = Options(
-        labels, image_size, channels, max_bad, memory, workers, cache, largest, embeddings, kind, tuple(columns),
-        tuple(words), pixel_max, outside, originals, limit, shared=shared,
+        None if labels is None else str(labels), image_size, channels, max_bad, memory, workers, cache, largest,
+        embeddings, kind, tuple(columns), tuple(words), pixel_max, outside, originals, limit, shared=shared,
     )  # fmt: skip
     whole = _load(place, options, Path(root) if root else None)
+    whole = whole if labels in (None, "folders") else with_label_file(whole, str(labels))
     dataset = check_words(whole if limit is None or len(whole) <= limit else _some(whole, limit))
     return dataset if memory is None else replace(dataset, memory=memory)
 
@@ -155,6 +160,8 @@ def _load(place: Any, options: Options, root: Path | None) -> Dataset:
         return place
     if isinstance(place, str) and not place:
         raise InputError(f"The place is empty: give a path or one of {', '.join(names())}.")
+    if are_pictures(place):
+        return from_pictures(place, options)
     if are_texts(place):
         return from_texts(place)
     if is_frame(place):

@@ -5,7 +5,7 @@ Training, networks and methods work with `Samples` only. `Texts` and `Table` are
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -43,6 +43,8 @@ class Dataset:
     policy : name of the default augmentation policy.
     notes : sentences about the source for the report of a run.
     memory : the limit in bytes that was given for the samples in memory, if any.
+    taken : the part of the source that was read, where it is not all: "column 'vec'".
+    left : what of the source was not read, or not clustered: "2 files of kinds that are not read: 2 .txt".
     """
 
     noun: ClassVar[str]
@@ -56,6 +58,8 @@ class Dataset:
     policy: str = "none"
     notes: Sequence[str] = ()
     memory: int | None = None
+    taken: str = ""
+    left: Sequence[str] = ()
 
     @property
     def kind(self) -> str:
@@ -67,7 +71,8 @@ class Dataset:
 
     def to_samples(self, x: ArrayLike, policy: str) -> "Samples":
         """Samples with these x (pictures or vectors) and the metadata of this dataset."""
-        return Samples(x, self.names, self.y, self.classes, self.skipped, self.place, policy, self.notes, self.memory)
+        shared = {field.name: getattr(self, field.name) for field in fields(Dataset)}
+        return Samples(**shared | {"x": x, "policy": policy})
 
 
 def check_words(dataset: Dataset) -> Dataset:

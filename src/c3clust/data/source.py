@@ -11,7 +11,6 @@ import logging
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
-from typing import Literal
 
 from c3clust.errors import InputError, suggest
 
@@ -51,7 +50,7 @@ class PublicDataset:
 class Options:
     """The options of `data.load`, checked."""
 
-    labels: Literal["folders"] | None = None
+    labels: str | None = None
     image_size: int | None = None
     channels: int | None = None
     max_bad: float = 0.05
@@ -71,8 +70,6 @@ class Options:
     shared: bool = False  # all processes read the same place, and share the decoding
 
     def __post_init__(self) -> None:
-        if self.labels not in (None, "folders"):
-            raise InputError(f'labels={self.labels!r} is unknown: use "folders", or leave it out.')
         if self.kind not in (None, *KINDS):
             raise InputError(f"kind={self.kind!r} is unknown. {suggest(str(self.kind), KINDS)}")
         if self.pixel_max not in (None, 1, 255, "type"):

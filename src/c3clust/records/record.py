@@ -4,7 +4,8 @@ The record is plain data: numbers, strings, lists and dicts. It contains no arra
 Fields that other parts of the package read:
 
     data     {"place", "kind": "image" | "vector" | "text" | "table", "n", "shape", "fingerprint", "policy",
-              "classes" (or null), "skipped": [[name, reason], ...], "copies": how many samples duplicates.csv lists}
+              "classes" (or null), "skipped": [[name, reason], ...], "copies": how many samples duplicates.csv lists,
+              "taken": the part of the source that was clustered, "" for all, "left": what was not, one text each}
     stages   one dict per training stage, in order:
              {"name": "cc" | "c3" | ..., "epochs": int, "seconds": float,
               "curves": {"loss": [one float per epoch], "instance_loss": [...], "positives_per_view": [...],
@@ -74,6 +75,8 @@ class Data(TypedDict, total=False):
     classes: list[str] | None
     skipped: list[Annotated[list[str], Field(min_length=2, max_length=2)]]
     copies: Count
+    taken: str
+    left: list[str]
 
 
 @open_ended

@@ -19,7 +19,7 @@ import numpy as np
 from PIL import Image
 
 from c3clust import data
-from c3clust.data.io.decode import EXTENSIONS, FORMATS
+from c3clust.data.io.decode import extensions, formats
 from c3clust.data.io.spans import Span, Unreadable, read_span
 from c3clust.data.io.stream import Stream
 from c3clust.errors import InputError
@@ -78,6 +78,8 @@ def export_run(
     if (kind := description.get("kind")) in ROWS:
         raise InputError(f"{run} is of {ROWS[kind]}, not images: its clusters are in {run / 'assignments.csv'}.")
     place = source or description.get("place", "")
+    if source is None and not data.is_name(place) and not Path(place).exists():
+        raise InputError(f"{place!r}, the place of the images of this run, is gone: name the new one with --source.")
     names = Assignments.read(run).names
     files: Sequence[Original] | None = originals(place, names)
     if files is not None:
@@ -215,14 +217,14 @@ def _base(name: str, original: Original) -> str:
         return original.name
     base = PurePosixPath(name.replace("\\", "/")).name or "image"
     if original is not None:
-        return base if base.lower().endswith(EXTENSIONS) else base + _extension(original)
+        return base if base.lower().endswith(extensions()) else base + _extension(original)
     return base if base.lower().endswith(".png") else re.sub(SUFFIX, "", base, flags=re.I) + ".png"
 
 
 def _extension(span: Span) -> str:
     """The extension of an image by its content; none if it cannot be read."""
     try:
-        return f".{Image.open(io.BytesIO(read_span(span)), formats=FORMATS).format}".lower()
+        return f".{Image.open(io.BytesIO(read_span(span)), formats=formats()).format}".lower()
     except Exception:  # Pillow raises almost anything on hostile bytes
         return ""
 

@@ -23,7 +23,7 @@ comes last, so that a run is never lost with it.
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -94,6 +94,7 @@ class Run:
         self.checkpoints: Checkpoints | None = None
         self.config: RunConfig | None = None
         self.record: RunRecord | None = None
+        self.made = False  # whether `claim` made the folder
 
     @classmethod
     def of(cls, folder: str | Path, config: RunConfig) -> "Run":
@@ -107,6 +108,7 @@ class Run:
             return
         folder, other = self.folder, "Choose another folder" + ("." if self.resume else " with -o.")
         try:
+            self.made = self.made or not folder.exists()
             folder.mkdir(parents=True, exist_ok=True)
             if (folder / "record.json").exists():
                 raise RunError(f"{folder} holds another run, a finished one: nothing is overwritten. {other}")
@@ -122,6 +124,18 @@ class Run:
                 pass
         except OSError as error:
             raise RunError(f"{folder} cannot be written: {error.strerror}. {other}") from None
+
+    @contextmanager
+    def claimed(self) -> Iterator[None]:
+        """`claim`; if what follows fails before the run began, the folder that was made is removed again."""
+        self.claim()
+        try:
+            yield
+        except BaseException:
+            if self.made and not (self.folder / "request.json").exists():
+                with suppress(OSError):  # there is something in it
+                    self.folder.rmdir()
+            raise
 
     def seed(self, default: int) -> int:
         """The seed of an unfinished run in the folder, where no seed was given."""
@@ -273,4 +287,6 @@ def _describe(dataset: Dataset, fingerprint: str) -> dict[str, Any]:
         "classes": None if dataset.classes is None else [str(c) for c in dataset.classes],
         "skipped": [[str(name), str(reason)] for name, reason in dataset.skipped],
         "fingerprint": fingerprint,
+        "taken": dataset.taken,
+        "left": list(dataset.left),
     }

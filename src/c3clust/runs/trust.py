@@ -21,7 +21,7 @@ def trusted(
 
     A run of the same user, which its seal proves, repeats what that user asked for. Of another run, the source and an
     encoder that is not built in must be given; cache, root, outside, workers and memory are those that are given, or
-    the defaults.
+    the defaults. A file of labels that it names is not read.
     """
     unknown = set(config.options) - set(inspect.signature(data.load).parameters)
     if unknown:
@@ -30,6 +30,8 @@ def trusted(
     if not config.is_own():
         _check_strange(folder, config, source, encoder)
         options = {name: value for name, value in options.items() if name not in OWN}
+        if options.get("labels") != "folders":
+            options.pop("labels", None)  # a file
     options |= {} if cache is None else {"cache": cache}
     params = config.params | ({} if encoder is None else {"encoder": encoder})
     return replace(config, source=source or config.source, options=options, params=params, seal=config.seal)

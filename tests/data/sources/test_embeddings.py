@@ -162,3 +162,22 @@ def test_a_folder_that_does_not_fit_together(folder, values, message):
     parquet(path / "9.parquet", embedding=np.array(values))
     with pytest.raises(DataError, match=message):
         data.load(path)
+
+
+def test_a_vector_column_of_any_name_is_found_and_told(tmp_path):
+    ids, price = np.array([f"item {i}" for i in range(12)]), np.arange(12.0) ** 2
+    found = data.load(parquet(tmp_path / "x.parquet", id=ids, vec=FLAT, price=price))
+    np.testing.assert_allclose(found.x[:], FLAT, rtol=1e-6)
+    assert found.names == list(ids)
+    assert found.taken == "column 'vec'"
+    assert found.left == ["column 'id' (names of the rows)", "columns price"]
+
+
+def test_of_several_vector_columns_one_is_named(tmp_path):
+    path = parquet(tmp_path / "x.parquet", one=FLAT, two=2 * FLAT, price=np.arange(12.0) ** 2)
+    with pytest.raises(InputError, match=r"2 columns of lists \(one, two\): name one with --column"):
+        data.load(path)
+    np.testing.assert_allclose(data.load(path, columns=["two"]).x[:], 2 * FLAT, rtol=1e-6)
+    table = data.load(path, columns=["price"])
+    assert table.taken == "columns price"
+    assert table.left == ["columns one, two"]

@@ -10,6 +10,7 @@ import io
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from importlib.util import find_spec
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 EXTENSIONS = (
     ".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".bmp", ".tif", ".tiff", ".gif", ".ppm", ".pgm", ".pbm",
 )  # fmt: skip
+AVIF, HEIF = (".avif",), (".heic", ".heif", ".hif")  # where Pillow was built with AVIF, and with pillow-heif
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "TIFF", "GIF", "PPM")  # none that runs an external program
 ORIENTATION = 0x0112
 TURNS = {2: "FLIP_LEFT_RIGHT", 3: "ROTATE_180", 4: "FLIP_TOP_BOTTOM", 5: "TRANSPOSE"}  # of Pillow, by orientation
@@ -40,7 +42,27 @@ def is_image_name(name: str) -> bool:
     """
     parts = name.replace("\\", "/").split("/")
     hidden = any((part.startswith(".") and part not in (".", "..")) or part == "__MACOSX" for part in parts)
-    return not hidden and parts[-1].lower().endswith(EXTENSIONS)
+    return not hidden and parts[-1].lower().endswith(extensions())
+
+
+@cache
+def extensions() -> tuple[str, ...]:
+    """The endings of the image files that can be read here."""
+    return EXTENSIONS + AVIF * ("AVIF" in formats()) + HEIF * ("HEIF" in formats())
+
+
+@cache
+def formats() -> tuple[str, ...]:
+    """The formats that can be read here, as Pillow calls them; pillow-heif is registered if it is installed."""
+    from PIL import features
+
+    found = FORMATS + ("AVIF",) * bool(features.check("avif"))
+    if find_spec("pillow_heif") is None:
+        return found
+    import pillow_heif
+
+    pillow_heif.register_heif_opener()
+    return (*found, "HEIF")
 
 
 def decoder() -> str:
@@ -119,7 +141,7 @@ def _open(data: bytes) -> "Image":
         raise Unreadable("an empty file")
     most = limit("C3CLUST_MAX_PIXELS")
     Image.MAX_IMAGE_PIXELS = max(Image.MAX_IMAGE_PIXELS or 0, most)
-    image = Image.open(io.BytesIO(data), formats=FORMATS)
+    image = Image.open(io.BytesIO(data), formats=formats())
     width, height = image.size
     if width * height > most:
         raise Unreadable(f"{width:,} × {height:,} pixels, more than the {most:,} that one image may have")

@@ -38,7 +38,8 @@ FIRST = 32  # files measured before worker processes are started
 class EncodedFiles:
     """Pictures that are still encoded in their files.
 
-    spool: the temporary file of some of the spans; origin: the files from which the spool was written.
+    spool: the temporary file of some of the spans; origin: the files from which the spool was written; left: what the
+    source holds beside.
     """
 
     spans: Sequence[Span]
@@ -48,6 +49,7 @@ class EncodedFiles:
     classes: Sequence[str] | None = None
     spool: Spool | None = None
     origin: Sequence[Path] = ()
+    left: Sequence[str] = ()
 
     @classmethod
     def of(cls, found: Sequence[tuple[str, Span]], place: str, **more: Any) -> "EncodedFiles":
@@ -78,7 +80,7 @@ def to_samples(files: EncodedFiles, options: Options) -> Samples:
     if options.originals:
         spans, (channels, size) = [files.spans[i] for i in good], x.shape[1:3]
         x = Originals(x, Stream(spans, names, channels, size, options.workers, options.memory, files.spool))
-    return Samples(x, names, y, files.classes, skipped, files.place)
+    return Samples(x, names, y, files.classes, skipped, files.place, left=files.left)
 
 
 def drawn(n: int, most: int) -> np.ndarray:

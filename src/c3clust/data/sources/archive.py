@@ -10,11 +10,13 @@ import struct
 import tarfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 from c3clust.data.io.decode import is_image_name
+from c3clust.data.io.left import LeftOut
 from c3clust.data.io.pictures import EncodedFiles, to_samples
 from c3clust.data.io.spans import Span, Spool, too_large
 from c3clust.data.samples import Samples
@@ -41,7 +43,9 @@ def claims(path: Path) -> Claim:
 
 def read(path: Path, options: Options, name: str | None = None) -> Samples:
     """All images of the archive, sorted by their path in it."""
-    return to_samples(with_labels(list_archive(path), options), options)
+    left = LeftOut()
+    files = list_archive(path, left.wants)
+    return to_samples(with_labels(replace(files, left=left.sentences()), options), options)
 
 
 def list_archive(path: Path, wanted: Callable[[str], bool] = is_image_name) -> EncodedFiles:

@@ -11,6 +11,7 @@ is not given, values within [0, 1] are kept and values within [0, 255] are divid
 True in a boolean picture is 1. `Samples.pixel_max` says which it was, so that a model reads new pictures the same way.
 """
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,10 @@ def read(path: Path, options: Options, name: str | None = None) -> Samples:
             _check_size(path, loaded, x_key, y_key)
             named = options.embeddings or x_key.lower() in EMBEDDING_KEYS
             x, y = loaded[x_key], loaded[y_key] if y_key else None
-            return from_array(x, y, place=str(path), embeddings=named, pixel_max=options.pixel_max)
+            read = from_array(x, y, place=str(path), embeddings=named, pixel_max=options.pixel_max)
+            roles = [f"array {y_key!r} (true labels, for scores only)"] if y_key else []
+            rest = [f"array {key!r}" for key in loaded.files if key not in (x_key, y_key)]
+            return replace(read, taken=f"array {x_key!r}", left=[*roles, *rest])
     except C3ClustError:
         raise
     except Exception as error:  # numpy raises almost anything on hostile bytes

@@ -1,9 +1,13 @@
 """A Parquet table of embeddings: a column of lists [F] or of nested lists [V][F], and optionally a label column.
 
-A folder of such files is a dataset of lists [F] whose rows are read when they are needed, by row group, as float32: it
-may be larger than the memory. Embeddings in .npy and .npz files are read by `arrays`.
+The column has one of the usual names (COLUMNS), is the only one of lists, or is chosen. A column id, name, key or index
+that differs in all rows has the names of the samples. A folder of such files, with a column of a usual name, is a
+dataset of lists [F] whose rows are read when they are needed, by row group, as float32: it may be larger than the
+memory. Embeddings in .npy and .npz files are read by `arrays`.
 """
 
+from collections.abc import Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -12,11 +16,12 @@ import numpy as np
 
 from c3clust.data.io.cells import LABELS, find_column, open_parquet, parquet_batches, require_pyarrow
 from c3clust.data.io.row_groups import Group, RowGroups
-from c3clust.data.samples import Samples
+from c3clust.data.samples import Dataset, Samples
 from c3clust.data.source import Claim, Options
+from c3clust.data.sources import manifest, table
 from c3clust.data.sources.arrays import from_array, label_codes
 from c3clust.data.sources.folder import has_images
-from c3clust.errors import DataError
+from c3clust.errors import DataError, InputError
 from c3clust.limits import bomb, unpacked_limit
 
 COLUMNS = ("embedding", "embeddings", "features", "vector")
@@ -26,7 +31,12 @@ def claims(path: Path) -> Claim:
     """.parquet files with a column of embeddings, or folders of them."""
     if path.is_dir():
         files = _files(path)
-        return claims(files[0]) if files and not has_images(path) else Claim.NO
+        return _claim(files[0], COLUMNS) if files and not has_images(path) else Claim.NO
+    return _claim(path)
+
+
+def _claim(path: Path, columns: Sequence[str] = ()) -> Claim:
+    """With `columns`, a column of embeddings has one of these names."""
     if path.suffix.lower() != ".parquet" or not path.is_file() or find_spec("pyarrow") is None:
         return Claim.NO
     from pyarrow import parquet
@@ -35,23 +45,57 @@ def claims(path: Path) -> Claim:
         schema = parquet.read_schema(path)
     except Exception:  # `table` says why it cannot be read
         return Claim.NO
-    name = find_column(schema.names, COLUMNS)
-    return Claim.LAYOUT if name and _is_list(schema.field(name).type) else Claim.NO
+    named = find_column(_list_columns(schema), COLUMNS) is not None
+    others = find_column(schema.names, (*manifest.PATHS, *manifest.BYTES)) is not None  # a list of images
+    any_name = not columns and not others and bool(_list_columns(schema, whole=False))
+    return Claim.LAYOUT if named or any_name else Claim.NO
 
 
-def read(path: Path, options: Options, name: str | None = None) -> Samples:
-    """All rows, in the table's order."""
+def read(path: Path, options: Options, name: str | None = None) -> Dataset:
+    """All rows, in the table's order; those of another column, where one that is not of lists is chosen."""
     if path.is_dir():
         return _read_folder(path)
     pyarrow = require_pyarrow("pyarrow", path)
     with open_parquet(path) as file:
-        names = file.schema_arrow.names
-        column, label = find_column(names, COLUMNS), find_column(names, LABELS)
-        batches = parquet_batches(file, path, [name for name in (column, label) if name])
-        table = pyarrow.Table.from_batches(list(batches))
-        x = _block(table.column(column).combine_chunks(), path)
-        y = table.column(label).to_pylist() if label else None
-    return from_array(x, y, place=str(path), embeddings=True)
+        lists, names = _list_columns(file.schema_arrow), file.schema_arrow.names
+        if options.kind is not None or any(name not in lists for name in options.columns):
+            return table.read(path, options)
+        named = find_column(lists, COLUMNS)
+        column = named if named and not options.columns else _chosen(path, file.schema_arrow, options.columns)
+        label, key = find_column(names, LABELS), find_column(names, table.NAMES)
+        batches = parquet_batches(file, path, [name for name in (column, label, key) if name])
+        rows = pyarrow.Table.from_batches(list(batches))
+        x = _block(rows.column(column).combine_chunks(), path)
+        y = rows.column(label).to_pylist() if label else None
+        given = table.row_names(rows.column(key).to_pylist()) if key else None
+    roles = {label: "true labels, for scores only", key if given else None: "names of the rows"}
+    left = table.left_columns(names, [column], roles)
+    samples = replace(from_array(x, y, place=str(path), embeddings=True), taken=f"column {column!r}", left=left)
+    return samples if given is None else replace(samples, names=given)
+
+
+def _chosen(path: Path, schema: Any, columns: Sequence[str]) -> str:
+    """The column of embeddings: the one that is named, or the only one."""
+    lists = _list_columns(schema, whole=False)
+    if len(columns) > 1:
+        raise InputError(f"{path}: {len(columns)} columns of lists were named; name one with --column.")
+    found = next(iter(columns), None) or (lists[0] if len(lists) == 1 else None)
+    if found is None:
+        shown = table.shortened(lists)
+        raise InputError(f"{path} has {len(lists)} columns of lists ({shown}): name one with --column.")
+    return found
+
+
+def _list_columns(schema: Any, whole: bool = True) -> list[str]:
+    """The columns whose cells are lists of numbers, at any depth; whole numbers only with `whole`."""
+    import pyarrow
+
+    def inner(type_: Any) -> Any:
+        return inner(type_.value_type) if _is_list(type_) else type_
+
+    lists = {name: inner(schema.field(name).type) for name in schema.names if _is_list(schema.field(name).type)}
+    types = pyarrow.types
+    return [name for name, type_ in lists.items() if types.is_floating(type_) or (whole and types.is_integer(type_))]
 
 
 def _files(path: Path) -> list[Path]:

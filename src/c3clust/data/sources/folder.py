@@ -7,7 +7,8 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
-from c3clust.data.io.decode import EXTENSIONS, is_image_name
+from c3clust.data.io.decode import extensions
+from c3clust.data.io.left import LeftOut
 from c3clust.data.io.pictures import EncodedFiles, to_samples
 from c3clust.data.io.spans import Span
 from c3clust.data.samples import Samples
@@ -21,29 +22,33 @@ def claims(path: Path) -> Claim:
 
 def read(path: Path, options: Options, name: str | None = None) -> Samples:
     """All images below `path`, sorted by their path; sub-folders are used as labels only with `labels="folders"`."""
-    files = EncodedFiles.of(list_files(path), str(path))
+    left = LeftOut()
+    files = EncodedFiles.of(list_files(path, left), str(path), left=left.sentences())
     if not files.spans:
-        raise DataError(f"{path} holds no images. Files that end in {', '.join(EXTENSIONS)} are read, at any depth.")
+        beside = f" It has {'; '.join(left.sentences())}." if left.sentences() else ""
+        raise DataError(
+            f"{path} holds no images. Files that end in {', '.join(extensions())} are read, at any depth.{beside}"
+        )
     return to_samples(with_labels(files, options), options)
 
 
 def with_labels(files: EncodedFiles, options: Options) -> EncodedFiles:
     """The files with their sub-folders as labels, if they are requested."""
-    if options.labels is None or not files.names:
+    if options.labels != "folders" or not files.names:
         return files
     y, classes = folder_labels(files.names, files.place)
     return replace(files, y=y, classes=classes)
 
 
-def list_files(path: Path) -> list[tuple[str, Span]]:
-    """Name relative to `path` and span of each image below it, sorted by name."""
+def list_files(path: Path, left: LeftOut | None = None) -> list[tuple[str, Span]]:
+    """Name relative to `path` and span of each image below it, sorted by name; `left` counts what else there is."""
     base = path.absolute()  # worker processes may have started in another folder
-    return [(name, Span(str(base / name), size)) for name, size in sorted(_walk(path))]
+    return [(name, Span(str(base / name), size)) for name, size in sorted(_walk(path, left or LeftOut()))]
 
 
 def has_images(path: Path) -> bool:
     """Whether there is any image below `path`; the search stops at the first."""
-    return next(_walk(path), None) is not None
+    return next(_walk(path, LeftOut()), None) is not None
 
 
 def folder_labels(names: Sequence[str], place: str) -> tuple[np.ndarray, list[str]]:
@@ -63,7 +68,7 @@ def folder_labels(names: Sequence[str], place: str) -> tuple[np.ndarray, list[st
     return np.searchsorted(classes, labels).astype(np.int64), classes
 
 
-def _walk(path: Path) -> Iterator[tuple[str, int]]:
+def _walk(path: Path, left: LeftOut) -> Iterator[tuple[str, int]]:
     """(name, size) of each image file. Linked folders are visited once, so that cyclic links end."""
     entered: set[str] = set()
     for folder, below, files in os.walk(path, followlinks=True, onerror=_refuse):
@@ -76,9 +81,11 @@ def _walk(path: Path) -> Iterator[tuple[str, int]]:
         for file in files:
             full = Path(folder, file)
             name = full.relative_to(path).as_posix()
-            if is_image_name(name) and full.is_file():
+            if not left.wants(name):
+                continue
+            if full.is_file():
                 yield name, full.stat().st_size
-            elif is_image_name(name) and full.is_symlink():  # a dangling link: reported as unreadable later
+            elif full.is_symlink():  # a dangling link: reported as unreadable later
                 yield name, 0
 
 

@@ -6,7 +6,7 @@ values, or Hugging Face's {bytes, path}.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,11 +44,13 @@ def read_batches(batches: Iterator[Any], path: Path, options: Options, classes: 
     origin = [file for file in sorted(path.rglob("*")) if file.is_file()] if path.is_dir() else [path]
     found: list[tuple[str, Span]] = []
     labels: list[Any] = []
+    left: list[str] = []
     for batch in batches:
         columns = batch.schema.names
         image, label = find_column(columns, (*BYTES, *PATHS)), find_column(columns, LABELS)
         if image is None:
             raise DataError(_no_column(path, columns, BYTES[0]))
+        left = _left(columns, image, label)
         for value in batch.column(image).to_pylist():
             span, file = _cell(value, folder, spool, options.outside)
             found.append((str(file or len(found)), span))
@@ -59,7 +61,8 @@ def read_batches(batches: Iterator[Any], path: Path, options: Options, classes: 
         y = np.array([int(value) for value in known], dtype=np.int64)[y]
         # a label out of range marks an unlabelled dataset
         y, known = (y, list(classes)) if y.min() >= 0 and y.max() < len(classes) else (None, None)
-    return to_samples(EncodedFiles.of(found, str(path), y=y, classes=known, spool=spool, origin=origin), options)
+    files = EncodedFiles.of(found, str(path), y=y, classes=known, spool=spool, origin=origin, left=left)
+    return to_samples(files, options)
 
 
 def _read_csv(path: Path, options: Options) -> Samples:
@@ -69,7 +72,14 @@ def _read_csv(path: Path, options: Options) -> Samples:
         raise DataError(_no_column(path, list(cells), PATHS[0]))
     found = [(cell, _file_span(path.parent, cell, options.outside) if cell else EMPTY) for cell in cells[image]]
     y, classes = checked_labels(cells[label] if label else [], len(found), path)
-    return to_samples(EncodedFiles.of(found, str(path), y=y, classes=classes), options)
+    left = _left(cells, image, label)
+    return to_samples(EncodedFiles.of(found, str(path), y=y, classes=classes, left=left), options)
+
+
+def _left(columns: Iterable[str], image: str | None, label: str | None) -> list[str]:
+    """The columns that are not read."""
+    rest = [name for name in columns if name not in (image, label)]
+    return [f"columns {', '.join(rest[:8])}{' ...' if len(rest) > 8 else ''}"] if rest else []
 
 
 def _cell(value: Any, folder: Path, spool: Spool, outside: bool) -> tuple[Span, str | None]:

@@ -11,6 +11,8 @@ name for labels (io/cells.py) is used for metrics only, unless it is chosen or d
 key or index that differs in all rows contains the names of the rows, and is not clustered.
 """
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ import numpy as np
 
 from c3clust.data.io import cells
 from c3clust.data.io.cells import LABELS, Cells, find_column, numbers, words
-from c3clust.data.io.decode import EXTENSIONS, is_image_name
+from c3clust.data.io.decode import extensions, is_image_name
 from c3clust.data.samples import Column, Dataset, Table
 from c3clust.data.source import Claim, Options
 from c3clust.data.sources import manifest
@@ -27,6 +29,7 @@ from c3clust.errors import DataError, InputError, suggest
 
 NAMES = ("id", "name", "key", "index")
 Numeric = dict[str, np.ndarray | None]  # the columns to cluster as numbers, None for other columns
+LISTED = 8  # columns that are listed
 WORDS = 3.0  # mean number of words per cell from which a column contains texts
 
 
@@ -65,19 +68,35 @@ def from_cells(found: Cells, place: str, options: Options, *, first: int = 0) ->
             what = f"no column {name!r}" if len(absent) == 1 else f"none of the columns {', '.join(absent)}"
             raise InputError(f"{place} has {what}. {suggest(name, found)}")
     named = find_column(list(found), NAMES)
-    names = _row_names(found[named]) if named and named not in options.columns else None
+    names = row_names(found[named]) if named and named not in options.columns else None
     y, classes, label = _true_labels(found, place, options)
     rest = [name for name in options.columns or found if name != label and (name != named or names is None)]
     numeric = {name: None if name in options.words else numbers(found[name]) for name in rest}
     column = _text_column(found, numeric, place, options)
+    roles = {label: "true labels, for scores only", named if names else None: "names of the rows"}
     if column is not None:
         texts = [None if cells.is_missing(cell) else str(cell) for cell in found[column]]
-        return from_texts(texts, place, names, y, classes, first=first)
+        read = from_texts(texts, place, names, y, classes, first=first)
+        return replace(read, taken=f"column {column!r}", left=left_columns(list(found), [column], roles))
     columns, x, notes = _typed(found, numeric, place)
     if label:
         notes.append(f"Column {label!r} is taken for true labels: it is used for scores only.")
     names = names or [str(i + first) for i in range(n)]
-    return Table(x, names, y, classes, place=place, notes=notes, columns=columns)
+    used = [each.name for each in columns]
+    taken, left = f"columns {shortened(used)}", left_columns(list(found), used, roles)
+    return Table(x, names, y, classes, place=place, notes=notes, columns=columns, taken=taken, left=left)
+
+
+def shortened(names: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
+    return ", ".join(names[:LISTED]) + (f" and {len(names) - LISTED:,} more" if len(names) > LISTED else "")
+
+
+def left_columns(names: Sequence[str], used: Sequence[str], roles: Mapping[str | None, str]) -> list[str]:
+    """The columns that are not clustered: those with a role, then all others."""
+    told = [f"column {name!r} ({role})" for name, role in roles.items() if name is not None]
+    rest = [name for name in names if name not in used and name not in roles]
+    return [*told, *([f"columns {shortened(rest)}"] if rest else [])]
 
 
 def _lists_images(path: Path) -> bool:
@@ -100,14 +119,14 @@ def _lists_images(path: Path) -> bool:
 def _mostly_images(column: list[Any]) -> bool:
     def is_image(cell: Any) -> bool:
         if isinstance(cell, str):
-            return cell.lower().endswith(EXTENSIONS) and is_image_name(cell)
+            return cell.lower().endswith(extensions()) and is_image_name(cell)
         return isinstance(cell, bytes) or (isinstance(cell, dict) and "bytes" in cell)
 
     images = sum(map(is_image, column))
     return images > 0 and 2 * images >= sum(not cells.is_missing(cell) for cell in column)
 
 
-def _row_names(column: list[Any]) -> list[str] | None:
+def row_names(column: list[Any]) -> list[str] | None:
     """Names of the rows, if none is missing and all differ."""
     names = words(column)
     return None if names is None or None in names or len(set(names)) < len(names) else [str(name) for name in names]

@@ -1,0 +1,82 @@
+"""Kinds of files that are read here, and what is left out is counted and told."""
+
+import sys
+from types import SimpleNamespace
+
+import pytest
+from PIL import Image, ImageFile, features
+
+from c3clust import data
+from c3clust.data.io import decode
+from c3clust.errors import DataError
+
+
+@pytest.fixture
+def again():
+    """The kinds of files are looked up again, before and after."""
+    _forget()
+    yield
+    _forget()
+
+
+def _forget():
+    decode.formats.cache_clear()
+    decode.extensions.cache_clear()
+
+
+def test_what_is_left_out_is_told(tmp_path):
+    Image.new("RGB", (4, 4)).save(tmp_path / "a.png")
+    (tmp_path / "b.heic").write_bytes(b"x")
+    (tmp_path / "c.heic").write_bytes(b"x")
+    (tmp_path / "notes.txt").write_text("x")
+    (tmp_path / ".DS_Store").write_bytes(b"x")
+    (tmp_path / ".thumbs").mkdir()
+    Image.new("RGB", (4, 4)).save(tmp_path / ".thumbs" / "a.png")
+    assert data.load(tmp_path).left == [
+        "3 files of kinds that are not read: 2 .heic, 1 .txt; pip install pillow-heif to read HEIC",
+        "1 image in a folder or file whose name begins with a dot",
+    ]
+
+
+def test_a_folder_without_images_says_what_it_has(tmp_path):
+    (tmp_path / "b.heic").write_bytes(b"x")
+    with pytest.raises(DataError, match=r"It has 1 file of a kind that is not read: 1 \.heic; pip install pillow-heif"):
+        data.load(tmp_path)
+
+
+@pytest.mark.skipif(not features.check("avif"), reason="this Pillow was built without AVIF")
+def test_avif_is_read(tmp_path):
+    Image.new("RGB", (8, 8), "white").save(tmp_path / "a.avif", quality=100)
+    found = data.load(tmp_path)
+    assert found.names == ["a.avif"]
+    assert found.x.min() > 250
+
+
+def test_without_avif_such_files_are_counted(tmp_path, monkeypatch, again):
+    monkeypatch.setattr(features, "check", lambda name: name != "avif")
+    Image.new("RGB", (8, 8)).save(tmp_path / "a.png")
+    (tmp_path / "a.avif").write_bytes(b"x")
+    assert data.load(tmp_path).left == ["1 file of a kind that is not read: 1 .avif"]
+
+
+def test_heic_is_read_where_pillow_heif_is_installed(tmp_path, monkeypatch, again):
+    class Fake(ImageFile.ImageFile):
+        """A decoder that is registered as that of pillow-heif."""
+
+        format = "HEIF"
+
+        def _open(self):
+            self._mode, self._size, self.tile = "RGB", (4, 4), []
+
+        def load(self):
+            self._im = Image.new("RGB", (4, 4), "white").im
+
+    def register_heif_opener():
+        Image.register_open("HEIF", Fake, lambda prefix: prefix.startswith(b"FAKE"))
+
+    module = SimpleNamespace(register_heif_opener=register_heif_opener, __spec__=SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "pillow_heif", module)
+    (tmp_path / "a.HEIC").write_bytes(b"FAKE")
+    found = data.load(tmp_path, workers=1)
+    assert found.names == ["a.HEIC"]
+    assert found.x.min() == 255
