@@ -19,7 +19,7 @@ LAYERS = [
     {"runs", "prediction", "cluster_count", "deploy"},
     {"estimator", "saved"},
     {"methods"},
-    {"recipes"},
+    {"recipes", "testing"},
     {"bench"},
     {"paper"},
     {"cli"},

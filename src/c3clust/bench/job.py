@@ -64,12 +64,12 @@ class Job:
 
     @cached_property
     def key(self) -> str:
-        params = {name: p.default for name, p in signature(methods.load(self.method)).parameters.items()} | self.params
+        params = {name: p.default for name, p in signature(methods.find(self.method)).parameters.items()} | self.params
         content: dict[str, Any] = {"data": self.data, "method": self.method, "seed": self.seed}
         content["options"] = {name: value for name, value in self.options.items() if value is not None}
         content["params"] = {name: value for name, value in params.items() if name not in NOT_IN_KEY}
         content["start"] = self.start.key if self.start else _start_key(self.params.get("start"))
-        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
+        return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()[:12]
 
     def plain(self) -> dict[str, Any]:
         named = ("data", "method", "params", "seed", "name", "options")
@@ -166,7 +166,8 @@ def _digest(path: Path, changed: int) -> str:
 
 def folder_of(out: str | Path, job: Job) -> Path:
     place = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in Path(job.data).name)
-    return Path(out) / "runs" / (place or "data") / f"{job.method}-s{job.seed}-{job.key}"
+    method = job.method.replace(":", "-")
+    return Path(out) / "runs" / (place or "data") / f"{method}-s{job.seed}-{job.key}"
 
 
 def result_of(out: str | Path, job: Job) -> Result:

@@ -29,19 +29,28 @@ def plan(
     A setting is "method.parameter=value". `start` is the network that C3 starts from, and CC is that network as it is.
     """
     known = in_order()
-    for name in [*names, *(setting.partition(".")[0] for setting in settings)]:
-        if name not in known:
-            raise InputError(f"method {name!r} is unknown. {suggest(name, known)}")
+    for name in names:
+        methods.find(name)
+    split = [_split(setting, [*names, *known]) for setting in settings]
     jobs = []
     for source in sources:
         k = clusters
         for name in names or known:
-            own = [setting.partition(".")[2] for setting in settings if setting.partition(".")[0] == name]
+            own = [value for method, value in split if method == name]
             given = {"params": {"encoder": encoder}, "options": {"labels": labels}}
             run = resolve(name, recipe, own, source, k, count_classes=True, **given)
             k = run.params["n_clusters"]  # counted once per source
             jobs += [job_of(run, seed, start) for seed in seeds]
     return jobs
+
+
+def _split(setting: str, known: Sequence[str]) -> tuple[str, str]:
+    """The method of "method.parameter=value", and the rest; the name of a method may have dots itself."""
+    found = next((name for name in known if setting.startswith(f"{name}.")), None)
+    if found is None:
+        name = setting.partition(".")[0]
+        raise InputError(f"method {name!r} is unknown. {suggest(name, known)}")
+    return found, setting.removeprefix(f"{found}.")
 
 
 def job_of(run: Resolved, seed: int, start: str | None = None) -> Job:

@@ -144,7 +144,7 @@ def _bytes(value: float) -> str:
 
 
 def _defaults(method: str) -> dict[str, Any]:
-    return {name: p.default for name, p in signature(methods.load(method)).parameters.items()}
+    return {name: p.default for name, p in signature(methods.find(method)).parameters.items()}
 
 
 def _value(job: Job, name: str) -> Any:

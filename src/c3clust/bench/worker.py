@@ -89,7 +89,7 @@ def _train(samples: Dataset, options: dict[str, Any], run: Path, job: Job, out: 
     began = time.process_time()
     features = run.parents[1] / FEATURES  # all jobs on the same data share them
     folder = Run(run, source=job.data, options=options, page=False, checkpoints=checkpoints, features=features)
-    methods.load(job.method)(**params, random_state=job.seed).fit(samples, run_dir=folder)
+    methods.find(job.method)(**params, random_state=job.seed).fit(samples, run_dir=folder)
     return time.process_time() - began if is_new else 0.0
 
 

@@ -9,6 +9,8 @@ from c3clust import catalog, data, dist
 from c3clust.encoders import is_built_in, register
 from c3clust.encoders.run import Runs
 from c3clust.errors import InputError, RunError, suggest
+from c3clust.estimator import method_name
+from c3clust.methods._own import installed, load_own
 from c3clust.methods._released import read_checkpoint, write_checkpoint
 from c3clust.records.assignments import Assignments
 from c3clust.records.changes import Change, states
@@ -23,7 +25,7 @@ from c3clust.splits import Split
 from c3clust.training.checkpoint import Checkpoints
 
 __all__ = [
-    "export_checkpoint", "import_checkpoint", "load", "load_model", "names", "parameters", "resume", "title",
+    "export_checkpoint", "find", "import_checkpoint", "load", "load_model", "names", "parameters", "resume", "title",
 ]  # fmt: skip
 
 
@@ -48,21 +50,50 @@ def load(name: str) -> Any:
     return getattr(module, module.__all__[0])
 
 
+def find(name: str) -> Any:
+    """The estimator class of a method that the user names: also "module:Class", or a method of an installed package.
+
+    Importing a module executes it: never call this with a name from a file.
+    """
+    if name in names():
+        return load(name)
+    if ":" in name or name in installed():
+        return load_own(name)
+    raise InputError(f"method {name!r} is unknown. {suggest(name, [*names(), *installed()])} Your own is MODULE:CLASS.")
+
+
 def parameters(name: str) -> list[str]:
-    """The names of a method's parameters."""
-    return list(signature(load(name)).parameters)
+    """The names of the parameters of a method that the user names."""
+    return list(signature(find(name)).parameters)
 
 
 def title(name: str) -> str:
-    """What a method is: the first line of its file."""
-    return catalog.title(catalog.methods()[name])
+    """What a method is: the first line of its file; the name itself if it is not part of the package."""
+    known = catalog.methods()
+    return catalog.title(known[name]) if name in known else name
+
+
+def _again(name: str, given: Any, folder: str | Path) -> Any:
+    """The class of the method `name` of a file: one of the package, or the one that the user gives again."""
+    if name in names() and given in (None, name):
+        return load(name)
+    if given is None:
+        raise RunError(
+            f"{folder} names the method {name[:200]!r}, which is not part of c3clust: it is imported only if you name "
+            "it yourself. If you know where it comes from, give it again, by --method or load(..., method=)."
+        )
+    cls = find(given) if isinstance(given, str) else given
+    if name not in (given, method_name(cls)):
+        raise RunError(f"{folder} was made by {name[:200]!r}, not by {given!r}: leave it out, or name that one.")
+    return cls
 
 
 def load_model(folder: str | Path, **given: Any) -> Any:
     """The fitted estimator that was saved in `folder` (a run, or what `save` wrote). Executes nothing from it.
 
     `given` holds parameters that a file cannot hold or may not decide: `backbone=` your own module; `encoder=` the
-    encoder of the run, unless it is built in; `device=` overrides the saved one.
+    encoder of the run, unless it is built in; `method=` its class or "module:Class", unless it is part of the package;
+    `device=` overrides the saved one.
     """
     found = states(folder)
     regrouped = [i for i, state in enumerate(found) if i and Change.read(state).op == "regroup"]
@@ -75,32 +106,34 @@ def load_model(folder: str | Path, **given: Any) -> Any:
     return estimator
 
 
-def fitted_model(folder: str | Path, **given: Any) -> Any:
+def fitted_model(folder: str | Path, method: Any = None, **given: Any) -> Any:
     """The estimator as it was fitted, without splits and regroupings since."""
     meta, state = read_model(folder)
-    return restore(load(meta["method"]), folder, given, meta, state)
+    return restore(_again(meta["method"], method, folder), folder, given, meta, state)
 
 
-def resume(folder: str | Path, verbose: bool = False, **given: Any) -> tuple[Any, RunRecord]:
+def resume(folder: str | Path, verbose: bool = False, method: Any = None, **given: Any) -> tuple[Any, RunRecord]:
     """Continue an unfinished run from its last checkpoint; the fitted estimator and the record.
 
-    `given`: `source`, `cache` and `encoder`, which must be named again if the run was begun by somebody else.
+    `given`: `source`, `cache` and `encoder`, which must be named again if the run was begun by somebody else. `method`
+    is named again if it is not part of the package.
     """
     folder = Path(folder)
     config = trusted(folder, RunConfig.read(folder), **given)
+    cls = _again(config.method, method, folder)
     if (folder / "report.html").exists():
         raise RunError(f"{folder} holds a finished run: there is nothing to resume.")
     if config.source is None:
         raise RunError(f"{folder} was begun from Python: call fit again with the same data and run_dir.")
     dataset = data.load(config.source, **config.options, shared=dist.world_size() > 1)
     if (folder / "record.json").exists():
-        return _write_missing_report(folder, dataset, config.params.get("encoder"))
-    known = parameters(config.method)
+        return _write_missing_report(folder, dataset, config.params.get("encoder"), cls)
+    known = signature(cls).parameters
     if unknown := next((name for name in config.params if name not in known), None):
         raise RunError(f"{folder}: {config.method} has no parameter {unknown!r}; the run is of another version.")
     more = {"verbose": verbose} if "verbose" in known else {}
     run = Run.of(folder, config)
-    estimator = load(config.method)(**{**config.params, **more, "random_state": config.seed})
+    estimator = cls(**{**config.params, **more, "random_state": config.seed})
     estimator.fit(dataset, run_dir=run)
     assert run.record is not None
     return estimator, run.record
@@ -121,9 +154,10 @@ def export_checkpoint(folder: str | Path, path: str | Path) -> None:
     write_checkpoint(estimator.network_, path, sum(int(stage["epochs"]) for stage in stages))
 
 
-def _write_missing_report(folder: Path, dataset: Any, encoder: Any) -> tuple[Any, RunRecord]:
+def _write_missing_report(folder: Path, dataset: Any, encoder: Any, cls: Any) -> tuple[Any, RunRecord]:
     """A run that was killed after its record was written lacks only its report."""
-    given = {} if is_built_in(encoder) else {"encoder": encoder}
+    given = {"method": method_name(cls) if method_name(cls) in names() else cls}
+    given |= {} if is_built_in(encoder) else {"encoder": encoder}
     estimator, found = load_model(folder, **given), Assignments.read(folder)
     estimator.labels_, estimator.confidence_ = found.clusters, found.confidence
     estimator.duplicates_ = Duplicates.read(folder, found.names)

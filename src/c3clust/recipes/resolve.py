@@ -72,7 +72,7 @@ def resolve(
     given = _given(options)
     n_clusters = n_clusters or chosen.get("n_clusters")
     if n_clusters is None and not count_classes:
-        if not methods.load(method).chooses_k:
+        if not methods.find(method).chooses_k:
             raise InputError(f"The number of clusters was not given, which {method} needs: say how many with -k.")
         n_clusters = "auto"
     known = methods.parameters(method)
@@ -80,6 +80,8 @@ def resolve(
     found = parse_settings(method, settings, recipe_params(method, chosen) | accepted)
     source = absolute(source)
     found["n_clusters"] = n_clusters or default_clusters(source, given.get("labels"))
+    if given.get("labels") not in (None, "folders"):
+        given["labels"] = absolute(str(given["labels"]))
     found |= {name: absolute(found[name]) for name in PATHS if isinstance(found.get(name), str)}
     if found.get("image_size") is not None:
         given.setdefault("image_size", found["image_size"])
@@ -102,7 +104,7 @@ def recipe_params(method: str, recipe: Mapping[str, Any]) -> dict[str, Any]:
 
 def load_options(method: str, params: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
     """Options for `data.load`: what the method with these parameters needs, then the given ones."""
-    return _given(methods.load(method)(**params)._input_options().load_options()) | dict(options)
+    return _given(methods.find(method)(**params)._input_options().load_options()) | dict(options)
 
 
 def parse_settings(method: str, settings: Sequence[str], base: Mapping[str, Any]) -> dict[str, Any]:
