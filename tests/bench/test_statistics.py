@@ -1,9 +1,11 @@
 """Times and paired differences."""
 
+import csv
+
 import numpy as np
 import pytest
 
-from c3clust.bench import Job, folder_of, result_of
+from c3clust.bench import Job, folder_of, format, result_of
 from c3clust.bench.job import write_result
 from c3clust.bench.statistics import in_order, paired, rows
 
@@ -38,3 +40,27 @@ def test_few_differences_are_given_as_what_they_are():
 def test_methods_are_in_the_order_of_the_paper():
     assert in_order()[0] == "kmeans"
     assert in_order()[-3:] == ["cc", "edesc", "c3"]
+
+
+def finished(out, *jobs):
+    """The results of jobs, which are written as finished with an ACC of a tenth of their number."""
+    for i, job in enumerate(jobs):
+        folder_of(out, job).mkdir(parents=True)
+        scores = dict.fromkeys(("acc", "nmi", "ari"), i / 10)
+        write_result(folder_of(out, job), "ok", scores=scores, seconds=1.0, encoder="lite0, trained with labels")
+    return [result_of(out, job) for job in jobs]
+
+
+def test_a_seed_counts_once_whether_its_encoder_was_named_or_not(tmp_path):
+    named = {"encoder": "efficientnet-lite0"}
+    jobs = [Job("photos", "c3", {}, 0), Job("photos", "c3", {}, 1), Job("photos", "c3", named, 0)]
+    (row,) = rows(finished(tmp_path, *jobs))
+    assert sorted(row.values("acc")) == [0.1, 0.2]
+
+
+def test_one_seed_has_no_interval(tmp_path):
+    results = finished(tmp_path, Job("photos", "c3"), Job("photos", "kmeans"))
+    format.write(tmp_path, results, [("c3", "kmeans")])
+    lines = list(csv.DictReader((tmp_path / "differences.csv").read_text().splitlines()))
+    assert all(line["n"] == "1" and line["low"] == line["high"] == "" for line in lines)
+    assert "±" not in (tmp_path / "table.md").read_text()

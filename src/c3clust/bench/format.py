@@ -120,7 +120,8 @@ def _differences_csv(rows: Sequence[Row]) -> str:
     for a, b in combinations([row for row in rows if row.results], 2):
         for metric in METRICS if a.data == b.data else ():
             d = compare(a, b, metric)
-            lines.append([a.data, title(a), title(b), metric, d.mean, d.low, d.high, d.n])
+            spread = (d.low, d.high) if d.n > 1 else (None, None)
+            lines.append([a.data, title(a), title(b), metric, d.mean, *spread, d.n])
     return csv_text(["data", "first", "second", "metric", "mean", "low", "high", "n"], lines)
 
 

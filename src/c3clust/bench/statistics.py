@@ -99,7 +99,8 @@ def compare(a: Row, b: Row, metric: str) -> Difference:
 def rows(results: Iterable[Result]) -> list[Row]:
     """One row per name and dataset: methods with their default parameters in the paper's order, then other names.
 
-    Runs on the features of an encoder count as another dataset, so they never share a table with others. The paper's
+    Runs on the features of an encoder count as another dataset, so they never share a table with others. Of two runs
+    with the same seed, as those with encoder="auto" and with the encoder that it means, the last counts. The paper's
     numbers for a dataset are added to our rows; methods that this package lacks get rows of their own.
     """
     known, grouped = in_order(), defaultdict[tuple[str, str], list[Result]](list)
@@ -107,7 +108,8 @@ def rows(results: Iterable[Result]) -> list[Row]:
         place = f"{result.job.data}, features of {result.encoder}" if result.encoder else result.job.data
         grouped[place, result.job.name].append(result)
     known_scores, ours, used = cited(), [], set()
-    for (data, name), members in grouped.items():
+    for (data, name), found in grouped.items():
+        members = list({result.job.seed: result for result in found}.values())
         method = members[0].job.method
         same = next((c for c in known_scores if (c.data, c.method) == (data, method) and name == method), None)
         used.add(id(same))
@@ -135,7 +137,8 @@ def in_order() -> list[str]:
 
 def title(row: Row) -> str:
     """The method's own name for a row of its default parameters, else the row's name."""
-    return methods.title(row.method).split(":")[0].split(" on ")[0] if row.name == row.method else row.name
+    own = row.name == row.method and row.method in methods.names()
+    return methods.title(row.method).split(":")[0].split(" on ")[0] if own else row.name
 
 
 def best(rows: Sequence[Row]) -> Scores:
