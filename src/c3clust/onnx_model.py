@@ -19,6 +19,7 @@ from c3clust.data.samples import Dataset, Samples
 from c3clust.errors import InputError, MissingExtraError, RunError, first_line
 from c3clust.files import expanded, read_bytes
 from c3clust.limits import limit
+from c3clust.records.edits import Edits
 from c3clust.schema import Clusters, Count, build
 
 __all__ = ["KEY", "Card", "OnnxModel", "from_bytes", "load", "require_packages"]
@@ -70,6 +71,14 @@ class OnnxModel:
     def names(self) -> dict[int, str]:
         """The names that clusters were given."""
         return {int(i): name for i, name in self.card.names.items()}
+
+    def _edits(self) -> Edits:
+        """The names and merges that the file has, checked."""
+        edits, target = Edits(self.card.n_clusters), self.card.target
+        for cluster in sorted(set(target)):
+            others = [i for i, t in enumerate(target) if t == cluster and i != cluster]
+            edits = edits.merge([cluster, *others]) if others else edits
+        return edits.label(self.names) if self.names else edits
 
     def load_options(self) -> dict[str, Any]:
         """How files are read: options for `data.load`."""

@@ -92,6 +92,11 @@ class Prediction:
             found += rule.judge(part, c[rows], member_votes(self.network_, part))
         return [None if outlier is None or outlier.settled(target) else outlier for outlier in found]
 
+    def _edits(self) -> Edits:
+        """The names and merges that hold now."""
+        steps = self._steps()
+        return steps[-1] if steps and isinstance(steps[-1], Edits) else Edits(self.n_clusters_)
+
     def _steps(self) -> Sequence[Edits | Split]:
         """The edits and splits of the run folder that this model was loaded from, in order; none after `fit`."""
         return getattr(self, "_steps_", None) or ()

@@ -211,3 +211,23 @@ def test_ctrl_c_stops_in_one_sentence_that_says_how_to_go_on(c3clust, tmp_path):
     done = c3clust("fit", "digits", "-k", 10, "-o", tmp_path / "r")
     assert done.returncode == 2
     assert "resume" in done.stderr
+
+
+def test_a_fit_that_fails_leaves_no_folder(c3clust, three_kinds, tmp_path):
+    for words in (["none.npy", "-k", "2"], [three_kinds, "-k", "100", "--method", "kmeans"]):
+        assert c3clust("fit", *words, "-o", tmp_path / "run").returncode == 2
+        assert not (tmp_path / "run").exists()
+    (tmp_path / "own").mkdir()
+    assert c3clust("fit", "none.npy", "-k", "2", "-o", tmp_path / "own").returncode == 2
+    assert (tmp_path / "own").exists()  # the user's own folder stays
+
+
+def test_no_clusters_at_all_is_one_sentence(c3clust, three_kinds, tmp_path):
+    for command in (["fit", three_kinds], ["bench", three_kinds, "--methods", "kmeans"]):
+        done = c3clust(*command, "-k", "0", "-o", tmp_path / "run")
+        assert done.returncode == 2
+        assert "-k 0 is neither a whole number of at least 1 nor auto" in done.stderr
+
+
+def test_help_shows_brackets(c3clust):
+    assert "[n, V, F]" in c3clust("fit", "--help").stdout

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -26,6 +26,7 @@ Start = Annotated[
         show_default="train CC",
     ),
 ]
+TABLES = ("table.md", "table.tex", "table.csv", "runs.csv", "differences.csv")
 AGAIN = "Go on with the same command."
 Steps = Annotated[
     int | None,
@@ -50,7 +51,10 @@ def bench(
     names: Annotated[
         str,
         typer.Option(
-            "--methods", help="See: c3clust list methods.", show_default="all", autocompletion=complete.methods
+            "--methods",
+            help="See: c3clust list methods. Your own, or scikit-learn's: MODULE:CLASS.",
+            show_default="all",
+            autocompletion=complete.methods,
         ),
     ] = "",
     seeds: Seeds = "0 1 2",
@@ -85,6 +89,7 @@ def bench(
     batch: Batch = None,
     gpu: Gpu = "v100",
     quiet: opt.Quiet = False,
+    as_json: opt.AsJson = False,
 ) -> None:
     """Compare methods on data sets over seeds: a table with means and spreads.
 
@@ -115,10 +120,12 @@ def bench(
     planned = remember(folder, planned)
     if do:
         with opt.interruptible(AGAIN):
-            run(planned, folder, jobs, _printer(quiet))
+            run(planned, folder, jobs, _printer(quiet or as_json))
     results = [result for job in planned if (result := result_of(folder, job)).status != "missing"]
     text = format.write(folder, results, [(pair[0], pair[1])])
-    if not quiet:
+    if as_json:
+        opt.json_out({"out": folder, "tables": [folder / name for name in TABLES], "results": _plain(results)})
+    elif not quiet:
         opt.out(text, wrap=False)
         opt.out(f"Tables: {folder / 'table.md'}, .tex, .csv; runs.csv, differences.csv")
     if any(result.status == "failed" for result in results):
@@ -156,6 +163,7 @@ def paper(
     batch: Batch = None,
     gpu: Gpu = "v100",
     quiet: opt.Quiet = False,
+    as_json: opt.AsJson = False,
 ) -> None:
     """Run an experiment of the paper: missing runs are done, finished ones are reused, and the figure is drawn.
 
@@ -181,7 +189,8 @@ def paper(
     first, *others = [
         Setting(d, parse_seeds(seeds), folder, rehearsal, _words(methods), network) for d, network in named
     ]
-    workers, errors = jobs or os.cpu_count() or 1, []
+    workers, errors, made = jobs or os.cpu_count() or 1, [], {}
+    quiet = quiet or as_json
     experiments = all_for(first) if what == "all" else [what]
     for name in experiments:
         try:
@@ -190,6 +199,7 @@ def paper(
         except (RunError, InputError) as error:  # the other experiments can still be made
             errors.append(error)
             continue
+        made[name] = files
         if not quiet and files:
             opt.out(f"{name}: {', '.join(map(str, files))}", wrap=False)
     if rehearsal is not None:
@@ -199,6 +209,8 @@ def paper(
             folder,
             quiet,
         )
+    if as_json:
+        opt.json_out({"out": folder, "experiments": made, "errors": list(map(str, errors))})
     for other in errors[1:]:
         opt.fail(str(other))
     if errors:
@@ -227,6 +239,17 @@ def _tell_costs(pairs: "list[tuple[Job, Result]]", rehearsal: "Rehearsal", folde
     write_atomically(folder / "rehearsal.md", text.encode())
     if not quiet:
         opt.out(text, wrap=False)
+
+
+def _plain(results: "list[Result]") -> list[dict[str, Any]]:
+    """The results as JSON."""
+    return [
+        {
+            "data": r.job.data, "method": r.job.name, "seed": r.job.seed, "status": r.status, "reason": r.reason,
+            "scores": r.scores, "seconds": r.seconds, "folder": r.folder,
+        }
+        for r in results
+    ]  # fmt: skip
 
 
 def _words(text: str) -> list[str]:

@@ -23,6 +23,7 @@ def label(
     suggested: Annotated[
         bool, typer.Option("--suggested", help="The suggested names too, for clusters without a name.")
     ] = False,
+    as_json: opt.AsJson = False,
 ) -> None:
     """Name clusters. Predictions, report and export use the names; nothing is trained again.
 
@@ -35,11 +36,13 @@ def label(
     for number, equals, _ in given:
         if not equals or not number.strip().isdecimal():
             raise InputError(f"{number + equals!r} is not number=name, for example 3=cats.")
-    _show(editing.label(run, {int(number): name for number, _, name in given}))
+    _show(run, editing.label(run, {int(number): name for number, _, name in given}), as_json)
 
 
 def merge(
-    run: opt.Run, clusters: Annotated[list[int], typer.Argument(help="Numbers of the clusters to merge.")]
+    run: opt.Run,
+    clusters: Annotated[list[int], typer.Argument(help="Numbers of the clusters to merge.")],
+    as_json: opt.AsJson = False,
 ) -> None:
     """Merge several clusters into one, which keeps the first number. Nothing is trained again.
 
@@ -47,7 +50,7 @@ def merge(
     """
     from c3clust.report import editing
 
-    _show(editing.merge(run, clusters))
+    _show(run, editing.merge(run, clusters), as_json)
 
 
 Source = Annotated[
@@ -65,6 +68,7 @@ def split(
     into: Annotated[int, typer.Option("--into", help="How many parts.", min=2)] = 2,
     source: Source = None,
     encoder: Encoder = None,
+    as_json: opt.AsJson = False,
 ) -> None:
     """Split a cluster into parts. The largest keeps its number; features are not trained again.
 
@@ -72,7 +76,7 @@ def split(
     """
     from c3clust.methods import _changes
 
-    _show(_changes.split(run, cluster, into, **_named(source, encoder)))
+    _show(run, _changes.split(run, cluster, into, **_named(source, encoder)), as_json)
 
 
 def regroup(
@@ -80,6 +84,7 @@ def regroup(
     clusters: Annotated[int, typer.Option("-k", "--clusters", help="How many clusters.", min=1)],
     source: Source = None,
     encoder: Encoder = None,
+    as_json: opt.AsJson = False,
 ) -> None:
     """Make another number of clusters from the features that are there, which are not trained again.
 
@@ -87,21 +92,21 @@ def regroup(
     """
     from c3clust.methods import _changes
 
-    _show(_changes.regroup(run, clusters, **_named(source, encoder)))
+    _show(run, _changes.regroup(run, clusters, **_named(source, encoder)), as_json)
 
 
 def _named(source: str | None, encoder: str | None) -> dict[str, str]:
     return {name: value for name, value in (("source", source), ("encoder", encoder)) if value is not None}
 
 
-def undo(run: opt.Run) -> None:
+def undo(run: opt.Run, as_json: opt.AsJson = False) -> None:
     """Undo the last label, merge, split or regrouping.
 
     Example:  c3clust undo runs/photos
     """
     from c3clust.report import editing
 
-    _show(editing.undo(run))
+    _show(run, editing.undo(run), as_json)
 
 
 def _suggestions(run: Path, given: list[str]) -> list[str]:
@@ -127,8 +132,11 @@ def _suggestions(run: Path, given: list[str]) -> list[str]:
     return words
 
 
-def _show(edits: "Edits") -> None:
+def _show(run: Path, edits: "Edits", as_json: bool) -> None:
     """Print the clusters as they are now."""
+    if as_json:
+        opt.json_out({"run": run, "clusters": edits.plain()})
+        return
     _, names = edits.apply([])
     for number, name in names.items():
         opt.out(f"{number}: {name}")

@@ -1,6 +1,5 @@
 """fit, resume, demo: train a method and write a run folder."""
 
-import json
 import shlex
 import sys
 from pathlib import Path
@@ -27,7 +26,12 @@ def fit(
     folder: opt.NewRun,
     method: Annotated[
         str | None,
-        typer.Option("--method", help="See: c3clust list methods.", show_default="c3", autocompletion=complete.methods),
+        typer.Option(
+            "--method",
+            help="See: c3clust list methods. Your own: MODULE:CLASS.",
+            show_default="c3",
+            autocompletion=complete.methods,
+        ),
     ] = None,
     seed: opt.Seed = 0,
     recipe: opt.Recipe = None,
@@ -44,7 +48,7 @@ def fit(
         ),
     ] = None,
     embeddings: Annotated[
-        bool, typer.Option("--embeddings", help="An array [n, V, F] holds V views of n samples, not pictures.")
+        bool, typer.Option("--embeddings", help=r"An array \[n, V, F] holds V views of n samples, not pictures.")
     ] = False,
     finetune: Annotated[bool, typer.Option("--finetune", help="Train the encoder too.")] = False,
     kind: Annotated[
@@ -105,16 +109,21 @@ def fit(
         checkpoint_minutes=checkpoint_minutes,
         resume=False,
     )
-    new.claim()
-    samples = data.load(run.source, **run.load_options, shared=dist.world_size() > 1)
-    if verbose:
-        found = run.params["n_clusters"] == "auto"
-        asked = "clusters to be counted" if found else f"{run.params['n_clusters']} clusters"
-        opt.err(f"{len(samples):,} samples of {source or run.source}, {asked}, method {run.method}")
-        if found and k is None:
-            opt.err("No -k was given, so the number of clusters is found from the data, without labels.")
-    record = _fit(samples, new, run, seed)
+    with new.claimed():
+        samples = data.load(run.source, **run.load_options, shared=dist.world_size() > 1)
+        if verbose:
+            _announce(len(samples), source or run.source, run, k is None)
+        record = _fit(samples, new, run, seed)
     _print_result(folder, record, verbose, as_json)
+
+
+def _announce(n: int, source: str, run: "Resolved", counted: bool) -> None:
+    """What will be clustered, into how many clusters, and how."""
+    found = run.params["n_clusters"] == "auto"
+    asked = "clusters to be counted" if found else f"{run.params['n_clusters']} clusters"
+    opt.err(f"{n:,} samples of {source}, {asked}, method {run.method}")
+    if found and counted:
+        opt.err("No -k was given, so the number of clusters is found from the data, without labels.")
 
 
 def resume(
@@ -128,6 +137,7 @@ def resume(
         str | None, typer.Option("--encoder", help="Its encoder; needed if somebody else began the run.")
     ] = None,
     cache: opt.Cache = None,
+    method: opt.Method = None,
     quiet: opt.Quiet = False,
     as_json: opt.AsJson = False,
 ) -> None:
@@ -141,7 +151,7 @@ def resume(
     verbose = _is_verbose(quiet, as_json)
     with opt.interruptible(_advice(run)):
         where = None if cache is None else str(cache.resolve())
-        _, record = methods.resume(run, verbose, source=source, encoder=encoder, cache=where)
+        _, record = methods.resume(run, verbose, method, source=source, encoder=encoder, cache=where)
     _print_result(run, record, verbose, as_json)
 
 
@@ -169,7 +179,7 @@ def _fit(samples: "Dataset", run: "Run", resolved: "Resolved", seed: int) -> "Ru
     from c3clust import methods
 
     with opt.interruptible(_advice(run.folder)):
-        methods.load(resolved.method)(**resolved.params, random_state=seed).fit(samples, run_dir=run)
+        methods.find(resolved.method)(**resolved.params, random_state=seed).fit(samples, run_dir=run)
     assert run.record is not None
     return run.record
 
@@ -188,7 +198,7 @@ def _print_result(folder: Path, record: "RunRecord", verbose: bool, as_json: boo
     from c3clust import dist
 
     if as_json and dist.rank() == 0:
-        print(json.dumps(_result(folder, record)))
+        opt.json_out(_result(folder, record))
     elif verbose:
         if record.scores:
             opt.print_scores(_stage_scores(record))
@@ -213,7 +223,14 @@ def _result(folder: Path, record: "RunRecord") -> dict[str, Any]:
     facts = Facts.read(folder, record)
     quality, problems = facts.quality, [f for f in findings(facts) if f.level in ("bad", "warn")]
     return {
-        "run": str(folder),
+        "run": folder,
+        "report": folder / "report.html",
+        "method": record.method,
+        "n": record.data["n"],
+        "clusters": [{"cluster": i, "size": size} for i, size in facts.sizes.items()],
+        "taken": _taken(record),
+        "left": record.data.get("left", []),
+        "skipped": opt.skipped_plain(record.data["skipped"]),
         "scores": record.scores,
         "seconds": record.seconds,
         "clusters_found": facts.filled,
@@ -223,6 +240,19 @@ def _result(folder: Path, record: "RunRecord") -> dict[str, Any]:
         "doubtful": quality and quality.doubtful,
         "findings": [f"{f.text} {f.advice}".strip() for f in problems],
     }
+
+
+def _taken(record: "RunRecord") -> str:
+    """What was clustered."""
+    noun, part = opt.NOUNS[record.data.get("kind", "image")], record.data.get("taken")
+    return f"{record.data['n']:,} {noun}" + (f" ({part})" if part else "")
+
+
+def _left(record: "RunRecord") -> list[str]:
+    """What was not: unreadable files, and what the source holds beside."""
+    n = len(record.data["skipped"])
+    unreadable = [f"{n:,} unreadable {'file' if n == 1 else 'files'}"] if n else []
+    return [*unreadable, *record.data.get("left", [])]
 
 
 def _print_summary(folder: Path, record: "RunRecord") -> None:
@@ -245,6 +275,7 @@ def _print_summary(folder: Path, record: "RunRecord") -> None:
             opt.out(f"The report has {more} more point{'' if more == 1 else 's'} to look at.")
     else:
         opt.out(judged.text)
+    opt.out(f"Taken:      {_taken(record)}; left: {'; '.join(_left(record)) or 'nothing'}")
     if record.encoder:
         supervised = ", trained with labels" if record.encoder.get("labels") == "yes" else ""
         opt.out(f"Encoder:    {record.encoder.get('name')}{supervised}")

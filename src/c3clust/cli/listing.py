@@ -1,7 +1,7 @@
 """list: the methods, datasets, encoders, recipes and experiments there are."""
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,11 +12,15 @@ from c3clust.errors import InputError, suggest
 
 __all__ = ["list_"]
 
+Entry = dict[str, Any]  # name, about; of datasets also found, looked_in, get
+
 
 def list_(
     what: Annotated[
-        str, typer.Argument(help="methods, data, encoders, recipes or experiments", autocompletion=complete.listings)
+        str,
+        typer.Argument(help="methods, data, encoders, recipes or experiments", autocompletion=complete.listings),
     ],
+    as_json: opt.AsJson = False,
 ) -> None:
     """List the methods, data sets, encoders, recipes or experiments.
 
@@ -24,40 +28,57 @@ def list_(
     """
     if what not in LISTINGS:
         raise InputError(f"{what!r} cannot be listed. {suggest(what, LISTINGS)}")
-    for line in LISTINGS[what]():
-        opt.out(line)
+    entries = list(LISTINGS[what]())
+    if as_json:
+        opt.json_out(entries)
+        return
+    width = max(len(entry["name"]) for entry in entries)
+    for entry in entries:
+        opt.out(f"{entry['name']:{width}}  {entry['about']}")
+        for line in _lines(entry):
+            opt.out(line, wrap=False)
 
 
-def _methods() -> Iterator[str]:
-    return (f"{name:12} {catalog.title(path)}" for name, path in catalog.methods().items())
+def _lines(entry: Entry) -> Iterator[str]:
+    """Of a dataset: where it is, or how it is found."""
+    if "found" in entry:
+        yield f"  {entry['found'] or 'not found'}"
+        if not entry["found"]:
+            yield f"  looked in {', '.join(entry['looked_in'])}"
+            yield f"  get it: {entry['get']}"
 
 
-def _encoders() -> Iterator[str]:
-    return (f"{spec:20} {what}" for spec, what in catalog.encoders().items())
+def _methods() -> Iterator[Entry]:
+    from importlib.metadata import entry_points
+
+    yield from ({"name": name, "about": catalog.title(path)} for name, path in catalog.methods().items())
+    for point in entry_points(group="c3clust.methods"):
+        yield {"name": point.name, "about": f"{point.value} of the package {point.dist.name if point.dist else '?'}"}
 
 
-def _recipes() -> Iterator[str]:
+def _encoders() -> Iterator[Entry]:
+    return ({"name": spec, "about": what} for spec, what in catalog.encoders().items())
+
+
+def _recipes() -> Iterator[Entry]:
     from c3clust import recipes
 
     for name in recipes.names():
         recipe = recipes.load(name)
         on = f"{recipe['data']}, {recipe['n_clusters']} clusters" if "data" in recipe else "pictures of your own"
-        yield f"{name:24} {recipe['method']} on {on}"
+        yield {"name": name, "about": f"{recipe['method']} on {on}"}
 
 
-def _experiments() -> Iterator[str]:
-    return (f"{name:16} {catalog.title(path)}" for name, path in catalog.experiments().items())
+def _experiments() -> Iterator[Entry]:
+    return ({"name": name, "about": catalog.title(path)} for name, path in catalog.experiments().items())
 
 
-def _data() -> Iterator[str]:
+def _data() -> Iterator[Entry]:
     from c3clust import data
 
     for entry in data.describe():
-        yield f"{entry.name}: {entry.what}"
-        yield f"  {entry.found or 'not found'}"
-        if not entry.found:
-            yield f"  looked in {', '.join(entry.looks_in)}"
-            yield f"  get it: {entry.fetch or entry.address}"
+        where = {"found": entry.found, "looked_in": list(entry.looks_in), "get": entry.fetch or entry.address}
+        yield {"name": entry.name, "about": entry.what, **where}
 
 
 LISTINGS = {

@@ -1,6 +1,7 @@
 """Options that several commands share, and how results are printed. Commands import this module as `opt`."""
 
 import logging
+import math
 import os
 import signal
 import sys
@@ -53,7 +54,13 @@ Start = Annotated[
         autocompletion=complete.runs,
     ),
 ]
-Labels = Annotated[str | None, typer.Option("--labels", help="'folders': sub-folders are classes, for scores.")]
+Labels = Annotated[
+    str | None,
+    typer.Option("--labels", help="'folders': sub-folders are classes; or a .npy or .csv file. For scores only."),
+]
+Method = Annotated[
+    str | None, typer.Option("--method", help="MODULE:CLASS of a run whose method is not part of c3clust.")
+]
 Device = Annotated[str | None, typer.Option("--device", help="auto, cpu, cuda, cuda:1, mps.", show_default="auto")]
 MaxBad = Annotated[float, typer.Option("--max-bad", help="Share of unreadable files that stops the run.")]
 Columns = Annotated[
@@ -123,6 +130,28 @@ def _wrapped(text: str, stream: IO[str]) -> str:
         fill(line, width, break_long_words=False, break_on_hyphens=False, drop_whitespace=False) if line else ""
         for line in text.split("\n")
     )
+
+
+def json_out(content: Any) -> None:
+    """Print a result as one line of JSON (docs/CLI_JSON.md); what is not a finite number is null."""
+    import json
+
+    print(json.dumps(_plain(content), allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if isinstance(value, str | int | None) else value.item() if hasattr(value, "item") else str(value)
+
+
+def skipped_plain(skipped: Sequence[Sequence[str]]) -> list[dict[str, str]]:
+    """Unreadable files as JSON."""
+    return [{"name": name, "reason": reason} for name, reason in skipped]
 
 
 def fail(sentence: str, followed: bool = False) -> None:

@@ -1,9 +1,10 @@
 """predict, evaluate: use a finished run on new samples, and compare it with true labels."""
 
-import json
 import os
+from collections.abc import Sequence
+from dataclasses import astuple
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,7 +12,13 @@ from c3clust.cli import complete
 from c3clust.cli import options as opt
 from c3clust.errors import InputError
 
+if TYPE_CHECKING:
+    from c3clust.records.assignments import Assignments
+    from c3clust.records.edits import Edits
+
 __all__ = ["evaluate", "predict"]
+
+MOST = 20  # clusters that a summary lists
 
 
 def predict(
@@ -24,6 +31,7 @@ def predict(
     source: opt.Source,
     out: Annotated[Path | None, typer.Option("-o", "--out", help="A CSV file.", show_default="the screen")] = None,
     encoder: opt.SavedEncoder = None,
+    method: opt.Method = None,
     column: opt.Columns = None,
     device: opt.Device = None,
     cache: opt.Cache = None,
@@ -31,34 +39,55 @@ def predict(
     memory: opt.Memory = None,
     max_bad: opt.MaxBad = 0.05,
     outside: opt.Outside = False,
+    as_json: opt.AsJson = False,
 ) -> None:
-    """Sort new images into the clusters of a run: name, cluster, confidence as CSV.
+    """Sort new images into the clusters of a run: name, cluster, confidence and name of the cluster, as CSV.
 
     Examples:
 
       c3clust predict runs/photos tomorrow/ -o tomorrow.csv
 
       c3clust predict photos.onnx tomorrow/
+
+      c3clust predict runs/photos one.jpg --json
     """
     from c3clust import data
     from c3clust.records.assignments import Assignments
 
     shared = _join(run)
-    model, reading = _load(run, {"device": device, "encoder": encoder})
+    model, reading = _load(run, {"device": device, "encoder": encoder, "method": method})
     given = opt.reading_options(column, cache, workers, memory, max_bad, outside)
     reading |= {name: value for name, value in given.items() if value is not None}
     samples = data.load(source, **reading, shared=shared)
     assignments = Assignments(samples.names, *model._predict(samples, **({"shared": True} if shared else {})))
     if opt.is_first():
-        if out is None:
-            opt.write_out(assignments.csv())
-        else:
-            assignments.write(out)
-        opt.print_skipped(samples.skipped)
+        _tell(run, source, out, assignments, model._edits(), samples.skipped, as_json)
     if shared:
         from c3clust import dist
 
         dist.leave()
+
+
+def _tell(
+    run: Path,
+    source: str,
+    out: Path | None,
+    assignments: "Assignments",
+    edits: "Edits",
+    skipped: Sequence[Any],
+    as_json: bool,
+) -> None:
+    """Write and print the result."""
+    if out is not None:
+        assignments.write(out, edits.names)
+    if as_json:
+        opt.json_out(_result(run, source, out, assignments, edits, skipped))
+        return
+    if out is None:
+        opt.write_out(assignments.csv(edits.names))
+    else:
+        _print_summary(out, assignments, edits)
+    opt.print_skipped(skipped)
 
 
 def _join(run: Path) -> bool:
@@ -89,6 +118,42 @@ def _load(run: Path, given: dict[str, str | None]) -> tuple[Any, dict[str, Any]]
     return estimator, estimator.preprocessor_.load_options()
 
 
+def _sizes(assignments: "Assignments") -> dict[int, int]:
+    from collections import Counter
+
+    return dict(Counter(int(cluster) for cluster in assignments.clusters))
+
+
+def _result(
+    run: Path, source: str, out: Path | None, assignments: "Assignments", edits: "Edits", skipped: Sequence[Any]
+) -> dict[str, Any]:
+    """The result as JSON; the samples only where no file has them."""
+    sizes, rows = _sizes(assignments), zip(*astuple(assignments), strict=True)
+    samples = [
+        {"name": name, "cluster": int(m), "cluster_name": edits.names.get(int(m)), "confidence": float(c)}
+        for name, m, c in rows
+    ]
+    return {
+        "run": run,
+        "source": source,
+        "out": out,
+        "n": len(samples),
+        "clusters": [{**each, "size": sizes.get(each["cluster"], 0)} for each in edits.plain()],
+        "samples": samples if out is None else None,
+        "skipped": opt.skipped_plain(skipped),
+    }
+
+
+def _print_summary(out: Path, assignments: "Assignments", edits: "Edits") -> None:
+    """How many samples each cluster got, the largest first."""
+    sizes = sorted(_sizes(assignments).items(), key=lambda pair: (-pair[1], pair[0]))
+    opt.out(f"{len(assignments.clusters):,} samples in {len(sizes)} clusters: {out}")
+    for cluster, size in sizes[:MOST]:
+        opt.out(f"{size:7,}  {'no cluster' if cluster < 0 else edits.name(cluster)}")
+    if len(sizes) > MOST:
+        opt.out(f"{sum(size for _, size in sizes[MOST:]):7,}  in {len(sizes) - MOST} more")
+
+
 def evaluate(
     run: opt.Run,
     labels: Annotated[Path | None, typer.Option("--labels", help="CSV with the columns name and label.")] = None,
@@ -112,6 +177,6 @@ def evaluate(
     clusters, _ = Edits.read(now, record.n_clusters).apply(assignments.clusters)
     scores = metrics.scores(read_labels(path, assignments.names, any_file=labels is not None), clusters)
     if as_json:
-        print(json.dumps(scores))
+        opt.json_out(scores)
     else:
         opt.print_scores([(record.method, scores)])

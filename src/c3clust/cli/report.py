@@ -11,14 +11,15 @@ from c3clust.errors import RunError
 __all__ = ["export", "import_", "report"]
 
 
-def report(run: opt.Run) -> None:
+def report(run: opt.Run, as_json: opt.AsJson = False) -> None:
     """Write the report page of a run again, for example after clusters were named.
 
     Example:  c3clust report runs/photos
     """
     from c3clust.report import render
 
-    opt.out(f"Report: {render(run)}")
+    page = render(run)
+    opt.json_out({"run": run, "report": page}) if as_json else opt.out(f"Report: {page}")
 
 
 def export(
@@ -38,6 +39,7 @@ def export(
     source: Annotated[str | None, typer.Option("--source", help="Where the images are now, if they moved.")] = None,
     outside: opt.Outside = False,
     encoder: opt.SavedEncoder = None,
+    as_json: opt.AsJson = False,
 ) -> None:
     """Copy the images of a run into one folder per cluster, or its model into a file. Originals are not changed.
 
@@ -55,40 +57,46 @@ def export(
     from c3clust import checks
 
     if checks.choice("--format", kind, ("folders", "onnx", "hf", "cc")) in ("onnx", "hf"):
-        _export_model(run, to, kind, encoder)
+        _export_model(run, to, kind, encoder, as_json)
         return
     if kind == "cc":
         from c3clust.methods import export_checkpoint
 
         export_checkpoint(run, to)
-        opt.out(f"Checkpoint: {to}")
+        opt.json_out({"run": run, "to": to}) if as_json else opt.out(f"Checkpoint: {to}")
         return
     from c3clust.report.export import export_run
 
     exported = export_run(run, to, source, min_confidence=min_confidence, link=link, outside=outside)
+    if as_json:
+        counts = {"n": exported.n, "folders": exported.folders, "missing": exported.missing}
+        opt.json_out({"run": run, "to": to, **counts})
+        return
     opt.out(f"{exported.n:,} images in {len(exported.folders)} folders of {to}")
     for name in exported.missing:
         opt.err(f"could not be read: {name}")
 
 
-def _export_model(run: Path, to: Path, kind: str, encoder: str | None) -> None:
+def _export_model(run: Path, to: Path, kind: str, encoder: str | None, as_json: bool) -> None:
     """The model as an ONNX file, or as a folder in the layout of Hugging Face."""
     from c3clust.methods import load_model
 
     model = load_model(run, **({"encoder": encoder} if encoder else {}))
     if kind == "onnx":
-        opt.out(f"Model: {model.to_onnx(to)}, {to.stat().st_size:,} bytes")
-        return
-    if to.exists():
+        told = f"Model: {model.to_onnx(to)}, {to.stat().st_size:,} bytes"
+    elif to.exists():
         raise RunError(f"{to} exists: give the name of a new folder.")
-    model.save_pretrained(to)
-    opt.out(f"Model: {to}, with its card {to / 'README.md'}")
+    else:
+        model.save_pretrained(to)
+        told = f"Model: {to}, with its card {to / 'README.md'}"
+    opt.json_out({"run": run, "to": to}) if as_json else opt.out(told)
 
 
 def import_(
     checkpoint: Annotated[Path, typer.Argument(help="checkpoint_1000.tar, of CC's released code.", show_default=False)],
     folder: Annotated[Path, typer.Option("-o", "--out", help="A new folder for the model.")],
     image_size: Annotated[int, typer.Option("--image-size", help="Side in pixels of its images.", min=1)] = 224,
+    as_json: opt.AsJson = False,
 ) -> None:
     """Save the network of a checkpoint of CC's released code, to predict with it or to start C3 from it.
 
@@ -97,6 +105,17 @@ def import_(
     from c3clust.methods import import_checkpoint
 
     found = import_checkpoint(checkpoint, folder, image_size)
+    if as_json:
+        opt.json_out(
+            {
+                "model": folder,
+                "backbone": found.backbone,
+                "n_clusters": found.n_clusters,
+                "epochs": found.epochs,
+                "image_size": image_size,
+            }
+        )
+        return
     opt.out(f"{found.backbone}, {found.n_clusters} clusters, {found.epochs} epochs, {image_size} px")
     opt.out(f"Model: {folder}")
     opt.out(f"C3 from it: c3clust fit SOURCE -k {found.n_clusters} --recipe c3-as-published --start {folder} -o RUN")

@@ -1,6 +1,6 @@
 """assignments.csv: one cluster and one confidence per sample; labels.csv: true labels."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,13 +25,16 @@ class Assignments:
     clusters: np.ndarray
     confidence: np.ndarray
 
-    def csv(self) -> str:
-        """The content of assignments.csv: name, cluster, confidence."""
-        return csv_text(COLUMNS, zip(self.names, self.clusters, (f"{c:.6f}" for c in self.confidence), strict=True))
+    def csv(self, named: Mapping[int, str] | None = None) -> str:
+        """The content of assignments.csv: name, cluster, confidence; with `named`, also the name of the cluster."""
+        rows = zip(self.names, self.clusters, (f"{c:.6f}" for c in self.confidence), strict=True)
+        if named is None:
+            return csv_text(COLUMNS, rows)
+        return csv_text((*COLUMNS, "cluster_name"), ((*row, named.get(int(row[1]), "")) for row in rows))
 
-    def write(self, path: Path) -> None:
+    def write(self, path: Path, named: Mapping[int, str] | None = None) -> None:
         """Write the file atomically."""
-        write_atomically(path, encoded(self.csv()))
+        write_atomically(path, encoded(self.csv(named)))
 
     @classmethod
     def read(cls, run: str | Path) -> "Assignments":

@@ -77,6 +77,11 @@ class Edits:
         """The name that a cluster was given, or "cluster" and its number."""
         return self.names.get(cluster, f"cluster {cluster}")
 
+    def plain(self) -> list[dict[str, Any]]:
+        """The clusters in use as JSON can hold them: number, name that was given or null, clusters merged into it."""
+        merged = {i: [k for k, t in enumerate(self.target) if t == i and k != i] for i in self.live}
+        return [{"cluster": i, "name": self.names.get(i), "merged": merged[i]} for i in self.live]
+
     def apply(self, labels: Any) -> tuple[np.ndarray, dict[int, str]]:
         """The edited labels for the labels of the model, and the name of each cluster in use. -1, no cluster, stays."""
         labels = np.asarray(labels)
