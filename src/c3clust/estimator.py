@@ -32,15 +32,14 @@ from c3clust.records.changes import current
 from c3clust.records.duplicates import Duplicates
 from c3clust.records.outliers import by_position
 from c3clust.runs import Run, RunConfig
-from c3clust.runs.config import plain
+from c3clust.runs.config import method_name, plain
 from c3clust.splits import write_steps
 from c3clust.training import Stage, TrainingContext, embed
 from c3clust.training.context import TrainingOptions, find_device
 from c3clust.training.embed import Projections, device_of, gather, rows_per_batch
-from c3clust.training.forecast import Forecast, faster_way
+from c3clust.training.forecast import Forecast
 
 __all__ = ["Estimator", "TrainingOptions", "method_name"]
-
 log = logging.getLogger(__name__)
 
 
@@ -139,8 +138,7 @@ class Estimator(
                 options.compile,
                 memory=dataset.memory,
             )
-            faster = faster_way(context.shape, dataset.policy) if device.type == "cpu" else None
-            context.forecast = Forecast(self._stages(context), faster)
+            context.forecast = Forecast.of(self._stages(context), context, dataset.policy)
             context.checkpoints = None if run is None else run.checkpoints
             context.notes += [*([note] if note else []), *prepared.notes]
             if note and options.verbose:
@@ -300,13 +298,3 @@ class Estimator(
 
     def _gather_rows(self, rows: np.ndarray, n: int) -> np.ndarray:
         return dist.gather_arrays(rows, n, rows_per_batch(self.input_shape_[-2:]))
-
-
-def method_name(estimator: Any) -> str:
-    """The name of the file or folder in `methods` that defines the class of the estimator, or the class given.
-
-    Of a class that is not part of the package: "module:Class".
-    """
-    cls = estimator if isinstance(estimator, type) else type(estimator)
-    module, own, name = cls.__module__.partition("c3clust.methods.")
-    return name.partition(".")[0] if own and not module else f"{cls.__module__}:{cls.__qualname__}"

@@ -14,7 +14,7 @@ from c3clust.files import read_json, write_atomically
 from c3clust.schema import Count, Layout, Number, Whole, build, open_ended
 from c3clust.seal import is_own, seal
 
-__all__ = ["RunConfig", "is_object", "plain"]
+__all__ = ["RunConfig", "is_object", "method_name", "plain"]
 
 FORMAT = 1
 MAY_CHANGE = ("random_state", "verbose", "device")  # while a run is resumed; the seed is compared by itself
@@ -122,3 +122,13 @@ def plain(value: Any) -> Any:
 def is_object(value: Any) -> bool:
     """Whether `plain` could only name this parameter."""
     return isinstance(value, dict) and set(value) == {"object"}
+
+
+def method_name(estimator: Any) -> str:
+    """The name of the file or folder in `methods` that defines the class of the estimator, or the class given.
+
+    Of a class that is not part of the package: "module:Class".
+    """
+    cls = estimator if isinstance(estimator, type) else type(estimator)
+    module, own, name = cls.__module__.partition("c3clust.methods.")
+    return name.partition(".")[0] if own and not module else f"{cls.__module__}:{cls.__qualname__}"

@@ -36,6 +36,11 @@ class Forecast:
     _recent: deque[float] = field(default_factory=lambda: deque(maxlen=RECENT))
     _told: int = -1
 
+    @classmethod
+    def of(cls, stages: Sequence[Any], context: Any, policy: str) -> "Forecast":
+        """Of the stages of a fit; on a CPU with the faster way, if there is one."""
+        return cls(stages, faster_way(context.shape, policy) if context.device.type == "cpu" else None)
+
     def begin(self, number: int, epochs: int, steps: int) -> None:
         """A stage begins, with so many epochs to go; the next is an evaluation of all samples."""
         self._number, self._epochs, self._steps, self._step = number, epochs, max(steps, 1), 0
