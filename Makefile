@@ -7,7 +7,7 @@ PYTEST := $(BIN)/python -m pytest -q -n logical --dist loadfile
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup demo test test-slow check bench clean
+.PHONY: help setup demo test test-slow check docs bench clean
 
 help:  ## Show this help
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -35,8 +35,11 @@ check: setup  ## Format, lint, types, tests
 	$(BIN)/mypy
 	$(PYTEST)
 
+docs: setup  ## Build the documentation into site/, with warnings as errors
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
 bench: setup  ## Run the speed benchmarks
 	$(BIN)/python -m benchmarks
 
 clean:  ## Remove the environment and caches
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache dist build
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache dist build site

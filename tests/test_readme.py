@@ -1,4 +1,4 @@
-"""The README's Python example runs as it stands, and so do its commands on small data."""
+"""The README's Python example runs as it stands, and so do its commands, and those of docs/index.md, on small data."""
 
 import re
 import shlex
@@ -8,11 +8,16 @@ import numpy as np
 import pytest
 from PIL import Image
 
-README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+import c3clust
+
+ROOT = Path(__file__).parent.parent
+README, START, API = (
+    (ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/index.md", "docs/api.md")
+)
 
 
-def blocks(language):
-    return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
+def blocks(language, text=README):
+    return re.findall(rf"```{language}\n(.*?)```", text, flags=re.DOTALL)
 
 
 def test_the_python_example_runs(capsys):
@@ -22,8 +27,8 @@ def test_the_python_example_runs(capsys):
 
 
 def commands():
-    """The lines of README that start with c3clust."""
-    lines = [line.split("#")[0].strip() for block in blocks("sh") for line in block.splitlines()]
+    """The lines that start with c3clust."""
+    lines = [line.split("#")[0].strip() for block in blocks("sh", README + START) for line in block.splitlines()]
     return [shlex.split(line)[1:] for line in lines if line.startswith("c3clust ")]
 
 
@@ -45,6 +50,24 @@ def test_the_commands_run_in_order(c3clust, tmp_path):
     assert (tmp_path / "runs" / "photos" / "report.html").exists()
 
 
-@pytest.mark.parametrize("target", ["demo", "test", "setup", "check"])
+def test_the_readme_fits_on_two_screens():
+    assert len(README.splitlines()) <= 100
+    assert README.index("![") < README.index("## ")  # pictures first
+
+
+def test_links_lead_to_files():
+    for page in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")):
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+            generated = page.parent == ROOT / "docs" and target.startswith("methods/")
+            assert generated or (page.parent / target).exists(), (page.name, target)
+
+
+def test_the_reference_has_every_public_name():
+    for name in c3clust.__all__:
+        home, attribute = c3clust._HOME[name]
+        assert f"{home}.{attribute}" in API or (home in API and f"`{name}`" in API.replace("c3clust.", "")), name
+
+
+@pytest.mark.parametrize("target", ["demo", "test", "setup", "check", "docs"])
 def test_the_makefile_has_the_targets(target):
     assert re.search(rf"^{target}:", (Path(__file__).parent.parent / "Makefile").read_text(), flags=re.MULTILINE)
