@@ -57,7 +57,7 @@ def test_the_readme_fits_on_two_screens():
 
 def test_links_lead_to_files():
     for page in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")):
-        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+        for target in re.findall(r"\]\(([^)#:]+\.md)\)", page.read_text(encoding="utf-8")):
             generated = page.parent == ROOT / "docs" and target.startswith("methods/")
             assert generated or (page.parent / target).exists(), (page.name, target)
 
