@@ -40,6 +40,19 @@ def test_a_folder_of_transformers_needs_no_network(transformers, tmp_path, no_ne
     np.testing.assert_array_equal(load(tmp_path / "run", encoder=f"hf:{tmp_path / 'model'}").predict(x), fitted.labels_)
 
 
+@pytest.mark.parametrize("kind", ["Dinov2", "ViT"])
+def test_it_is_run_by_onnxruntime_and_the_same_every_time(transformers, tmp_path, kind, pictures):
+    pytest.importorskip("onnxruntime")
+    hf_folder(transformers, tmp_path, kind)
+    encoder, x = encoders.load(f"hf:{tmp_path}"), pictures(6, side=32)
+    first = encoder.encode(x)
+    assert encoder._compiled[(3, 32, 32)] is not None
+    encoder.compiles = False
+    encoder._compiled.clear()
+    torch.testing.assert_close(first, encoder.encode(x), rtol=1e-4, atol=1e-4)
+    assert torch.equal(first, encoders.load(f"hf:{tmp_path}").encode(x))
+
+
 def test_other_files_than_safetensors_are_not_read(transformers, tmp_path, no_network):
     model = hf_folder(transformers, tmp_path, "ViT")
     (tmp_path / "model.safetensors").unlink()
