@@ -127,12 +127,17 @@ def table(rows: Rows) -> str:
         cells += [f"{each[case]:+.3f}" if case in each else "–" for each in (gain, error)]
         lines.append([*cells, f"{len(select(here, method=NOW, doubtful=1))} of {len(select(here, method=NOW))}"])
     text = markdown_table(head, lines)
-    if featured := distinct([row for row in rows if row["method"] in PARTS], "case"):
-        scores = [[case, *(_score(select(rows, case=case, method=p)) for p in (*PARTS, NOW))] for case in featured]
-        text += "\nEach part of C3 alone:\n\n" + markdown_table(["case", *PARTS, NOW], scores)
+    if parts := [row for row in rows if row["method"] in PARTS]:
+        seeds = set(distinct(parts, "seed"))
+        same = [row for row in rows if row["seed"] in seeds]  # C3 beside its parts: the seeds that these have
+        scores = [
+            [case, *(_score(select(same, case=case, method=p)) for p in (*PARTS, NOW))]
+            for case in distinct(parts, "case")
+        ]
+        text += f"\nEach part of C3 alone, {_seeds(parts)}:\n\n" + markdown_table(["case", *PARTS, NOW], scores)
     close, below = sum(abs(e) <= CLOSE for e in error.values()), sum(g < -0.01 for g in gain.values())
     summary = [
-        f"ACC, mean (worst seed); seeds {', '.join(f'{seed:g}' for seed in distinct(rows, 'seed'))}.",
+        "ACC, mean (worst seed). " + "; ".join(f"{name}: {_seeds(select(rows, method=name))}" for name in main) + ".",
         f"C3 − k-means, mean of {len(gain)} cases: {_over_cases(gain).mean:+.3f}; more than 1 point below in {below}.",
         f"Estimated accuracy within {CLOSE} of ACC in {close} of {len(error)} cases.",
         f"Runs more than {WORSE} below k-means, not doubtful: {', '.join(silently_worse(rows)) or 'none'}.",
@@ -219,6 +224,13 @@ def _over_cases(gain: dict[str, float]) -> Difference:
 def _verdict(ok: bool, enough: bool) -> bool | None:
     """What fails, fails; what holds on too few cases or seeds is open."""
     return False if not ok else True if enough else None
+
+
+def _seeds(rows: Rows) -> str:
+    """How many seeds the cases have: all the same number, or from the least to the most."""
+    counts = sorted(len(select(rows, case=case, method=rows[0]["method"])) for case in distinct(rows, "case"))
+    least, most = counts[0], counts[-1]
+    return f"{most} seed{'s' if most > 1 else ''}" if least == most else f"{least} to {most} seeds"
 
 
 def _score(rows: Rows) -> str:

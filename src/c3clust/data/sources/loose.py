@@ -59,7 +59,7 @@ def _items(value: Any) -> Sequence[Any]:
 
 
 def _is_picture(item: Any) -> bool:
-    if isinstance(item, dict):  # a cell of a Hugging Face dataset
+    if type(item) is dict:  # a cell of a Hugging Face dataset; a sparse matrix of scipy is a subclass
         return isinstance(item.get("bytes"), bytes)
     return isinstance(item, bytes | bytearray) or (hasattr(item, "getbands") and hasattr(item, "save"))
 
