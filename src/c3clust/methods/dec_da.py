@@ -90,4 +90,4 @@ class DECDA(PretrainFields, TrainingFields, Clusterer):
         super()._check_params()
 
     def _fit(self, context: TrainingContext) -> Centred:
-        return fit_sharpened(self, "dec_da", partial(DECDAObjective, gamma=self.gamma), context)
+        return fit_sharpened(self, partial(DECDAObjective, gamma=self.gamma), context)
