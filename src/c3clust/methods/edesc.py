@@ -73,7 +73,10 @@ class SubspaceNet(nn.Module):
 
 @dataclass(frozen=True)
 class EDESCObjective:
-    """What one step minimises: mean ‖x - x̂‖² / d + β mean KL(t_i ‖ s_i) + 1e-3 of the bases."""
+    """What one step minimises: mean ‖x - x̂‖² / d + β mean KL(t_i ‖ s_i) / M + 1e-3 of the bases.
+
+    The released code averages the divergence over the N M entries of s, hence 1 / M.
+    """
 
     beta: float
 
@@ -82,7 +85,7 @@ class EDESCObjective:
         body, s = network.body, dist.gather(s)
         errors = dist.gather(reconstruction_errors(body.scaled(batch.x_a), body.decode(z))).mean()
         target = sharpened(s.detach(), s.detach().sum(dim=0))
-        cluster, bases = kl_rows(target, s).mean(), basis_loss(network.bases)
+        cluster, bases = kl_rows(target, s).mean() / s.shape[1], basis_loss(network.bases)
         loss = errors + self.beta * cluster + 1e-3 * bases
         return {"loss": loss, "reconstruction_loss": errors, "cluster_loss": cluster, "basis_loss": bases}
 
