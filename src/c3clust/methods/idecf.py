@@ -23,7 +23,7 @@ from c3clust.methods.dae import PretrainFields
 from c3clust.networks.autoencoder import layers
 from c3clust.networks.readouts import Centred
 from c3clust.ops import fuzzy_centres, kl_rows
-from c3clust.training import Batch, TrainingContext
+from c3clust.training import Batch, Stage, TrainingContext
 
 __all__ = ["IDECF"]
 
@@ -133,11 +133,16 @@ class IDECF(PretrainFields, TrainingFields, Clusterer):
     def _build_network(self, shape: tuple[int, ...]) -> MembershipNet:  # type: ignore[override]
         return MembershipNet(super()._build_network(shape), self.code_dim, self.n_clusters_)
 
+    def _stages(self, context: TrainingContext) -> list[Stage]:
+        epochs = self._epochs(context, 200, 5, 200)
+        later = [self._stage(name, epochs) for name in ("membership", "idecf")]
+        return [*self._stage_1()._stages(context), *later]
+
     def _fit(self, context: TrainingContext) -> MembershipNet:
         base = self._stage_1()._fit(context)
         network = context.build(lambda shape: MembershipNet(base, self.code_dim, self.n_clusters_))
         self._keep_start(base, context)
-        epochs = self._epochs(context, 200, 5, 200)
-        context.train(self._stage("membership", epochs), network, IDECFObjective(self.gamma, self.fuzziness, False))
-        context.train(self._stage("idecf", epochs), network, IDECFObjective(self.gamma, self.fuzziness, True))
+        *_, membership, both = self._stages(context)
+        context.train(membership, network, IDECFObjective(self.gamma, self.fuzziness, False))
+        context.train(both, network, IDECFObjective(self.gamma, self.fuzziness, True))
         return network
