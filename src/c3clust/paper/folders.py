@@ -212,7 +212,7 @@ def draw(rows: Rows) -> Figure:
     right.plot([low, 1], [low, 1], color=BLACK, linewidth=0.8)
     right.plot(*np.reshape(points, (-1, 2)).T, "o", color=RED, markersize=3, alpha=0.7, markeredgewidth=0)
     right.set(xlabel="ACC of C3", ylabel="estimated without labels", xlim=(low, 1.01), ylim=(low, 1.01))
-    footer(figure, f"seeds: {len(distinct(rows, 'seed'))}; lines: worst to best seed; grey: within {CLOSE}")
+    footer(figure, f"{_seeds(select(rows, method=NOW))} of C3; lines: worst to best seed; grey: within {CLOSE}")
     return figure
 
 
