@@ -1,5 +1,7 @@
 """The training loop: what it learns, what it logs, what it refuses."""
 
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -57,10 +59,11 @@ def test_a_loss_that_is_not_finite_stops_the_training():
         run(network, x)
 
 
-def test_embed_leaves_the_mode_and_the_gradient_alone():
+def test_embed_leaves_the_mode_and_the_gradient_alone(monkeypatch):
+    monkeypatch.setattr(sys.modules["c3clust.training.embed"], "BATCH", 7)
     network, x = setup()
     network.train()
-    z, c = zip(*embed(network, x, (6,), batch=7), strict=True)
+    z, c = zip(*embed(network, x, (6,)), strict=True)
     assert network.training
     assert sum(map(len, z)) == len(x)
     assert not z[0].requires_grad
