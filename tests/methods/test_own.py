@@ -94,6 +94,8 @@ def test_a_file_that_names_a_method_does_not_import_it(c3clust, module):
     assert c3clust("resume", "run", "--method", "mymodule:Halves").returncode == 0
     assert c3clust("predict", "run", "x.npz", "--method", "mymodule:Halves").returncode == 0
     assert (module / "mymodule.imported").exists()
+    assert "--method" in c3clust("split", "run", "0").stderr
+    assert c3clust("split", "run", "0", "--method", "mymodule:Halves").returncode == 0
     with pytest.raises(RunError, match="was made by 'mymodule:Halves', not by 'kmeans'"):
         load("run", method="kmeans")
 

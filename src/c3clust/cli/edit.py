@@ -68,6 +68,7 @@ def split(
     into: Annotated[int, typer.Option("--into", help="How many parts.", min=2)] = 2,
     source: Source = None,
     encoder: Encoder = None,
+    method: opt.Method = None,
     as_json: opt.AsJson = False,
 ) -> None:
     """Split a cluster into parts. The largest keeps its number; features are not trained again.
@@ -76,7 +77,7 @@ def split(
     """
     from c3clust.methods import _changes
 
-    _show(run, _changes.split(run, cluster, into, **_named(source, encoder)), as_json)
+    _show(run, _changes.split(run, cluster, into, **_named(source=source, encoder=encoder, method=method)), as_json)
 
 
 def regroup(
@@ -84,6 +85,7 @@ def regroup(
     clusters: Annotated[int, typer.Option("-k", "--clusters", help="How many clusters.", min=1)],
     source: Source = None,
     encoder: Encoder = None,
+    method: opt.Method = None,
     as_json: opt.AsJson = False,
 ) -> None:
     """Make another number of clusters from the features that are there, which are not trained again.
@@ -92,11 +94,11 @@ def regroup(
     """
     from c3clust.methods import _changes
 
-    _show(run, _changes.regroup(run, clusters, **_named(source, encoder)), as_json)
+    _show(run, _changes.regroup(run, clusters, **_named(source=source, encoder=encoder, method=method)), as_json)
 
 
-def _named(source: str | None, encoder: str | None) -> dict[str, str]:
-    return {name: value for name, value in (("source", source), ("encoder", encoder)) if value is not None}
+def _named(**options: str | None) -> dict[str, str]:
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def undo(run: opt.Run, as_json: opt.AsJson = False) -> None:

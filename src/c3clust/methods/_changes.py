@@ -44,8 +44,9 @@ class _Open:
         self.record, self.found = RunRecord.read(self.now / "record.json"), Assignments.read(self.now)
         self.edits = Edits.read(self.now, self.record.n_clusters)
         self.labels = self.edits.apply(self.found.clusters)[0]
-        named = {name: value for name, value in given.items() if name == "encoder"}
+        named = {name: given[name] for name in ("encoder", "method") if name in given}
         self.estimator = load_model(run, **named)
+        given = {name: value for name, value in given.items() if name != "method"}
         self.dataset = self._read(X, given)
         self.duplicates = Duplicates.read(run, self.found.names)
         encoder, self.features = self.estimator.preprocessor_.frozen_encoder, None
@@ -102,7 +103,7 @@ def split(run: str | Path, cluster: int, into: int = 2, X: Any = None, **given: 
 
     The largest part keeps the number, and the name where it is at least half of the cluster; the others get new
     numbers. X: the samples of a run that was fitted from Python. `source`, `cache` and `encoder` may be given for a run
-    of somebody else.
+    of somebody else, `method` for one of a method of your own.
 
     >>> from c3clust import split  # doctest: +SKIP
     >>> split("runs/photos", 3, into=2)  # doctest: +SKIP
@@ -153,7 +154,7 @@ def regroup(run: str | Path, n_clusters: int, X: Any = None, **given: Any) -> Ed
     """Another number of clusters for a finished run, on the features that are there: they are not trained again.
 
     C3 guided by neighbours and k-means can be regrouped. A cluster keeps its name where at least half of the samples of
-    the old and the new one are in both. X, `source`, `cache`, `encoder`: as for `split`.
+    the old and the new one are in both. X, `source`, `cache`, `encoder`, `method`: as for `split`.
 
     >>> from c3clust import regroup  # doctest: +SKIP
     >>> regroup("runs/photos", 12)  # doctest: +SKIP
