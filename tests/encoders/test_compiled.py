@@ -104,7 +104,15 @@ class Interrupted(Small):
         return super().forward(x)
 
 
-def test_ctrl_c_during_the_export_is_not_lost():
+@pytest.fixture
+def ctrl_c():
+    """Python's own handler: a process that was started in the background ignores Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_during_the_export_is_not_lost(ctrl_c):
     with pytest.raises(KeyboardInterrupt):
         compiled(Interrupted(), (3, 16, 16))
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
