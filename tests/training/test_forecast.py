@@ -40,6 +40,17 @@ def test_the_whole_run_is_estimated_from_its_first_steps(clock):
     assert told.left == 29 * 6
 
 
+def test_a_first_evaluation_that_loads_code_is_not_taken_for_all(clock):
+    told = Forecast([Stage("one", 10, 8, 1e-3)])
+    told.begin(0, 10, 4)
+    clock(60)
+    told.ready()
+    for _ in range(3):
+        clock(1)
+        told.step()
+    assert told.left == 10 * (4 + 2) - 3
+
+
 def test_a_long_run_names_the_faster_way_and_each_stage_is_told(clock):
     told = Forecast([Stage("one", 1, 8, 1e-3), Stage("two", 100, 8, 1e-3)], faster="A smaller size is faster.")
     told.begin(0, 1, 1)

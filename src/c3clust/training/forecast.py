@@ -64,7 +64,8 @@ class Forecast:
         """Seconds until all stages are trained; None before enough steps were timed."""
         if len(self._recent) < min(FIRST, self._steps):
             return None
-        epoch = median(self._recent) * self._steps + self._evaluation
+        train = median(self._recent) * self._steps
+        epoch = train + min(self._evaluation, train / 2)  # the first evaluation of a process also loads code
         later = sum(stage.epochs for stage in self.stages[self._number + 1 :])
         return epoch * (max(self._epochs, 0) + later) - median(self._recent) * self._step
 
