@@ -11,6 +11,7 @@ def clock(monkeypatch):
     """A clock that is moved by hand."""
     now = [0.0]
     monkeypatch.setattr(forecast.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(forecast, "FIRST", 3)
 
     def passed(seconds):
         now[0] += seconds
@@ -49,6 +50,18 @@ def test_a_first_evaluation_that_loads_code_is_not_taken_for_all(clock):
         clock(1)
         told.step()
     assert told.left == 10 * (4 + 2) - 3
+
+
+def test_slow_first_steps_do_not_count(monkeypatch):
+    told, now = Forecast([Stage("one", 10, 8, 1e-3)]), [0.0]
+    monkeypatch.setattr(forecast.time, "perf_counter", lambda: now[0])
+    told.begin(0, 10, 20)
+    told.ready()
+    for seconds in (9, 9, 1, 1, 1, 1, 1, 1):
+        assert told.left is None
+        now[0] += seconds
+        told.step()
+    assert told.left == 10 * 20 - 8
 
 
 def test_a_long_run_names_the_faster_way_and_each_stage_is_told(clock):

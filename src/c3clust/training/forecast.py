@@ -11,7 +11,7 @@ from c3clust.text import duration
 
 __all__ = ["Forecast", "faster_way"]
 
-FIRST = 3  # steps of a stage that are timed before something is said
+FIRST = 8  # steps of a stage, or an epoch, that are timed before something is said: the first two load code
 RECENT = 50  # steps whose median counts
 SHORT = 30  # seconds: less is not worth a line
 LONG = 600  # seconds from which a faster way is named
