@@ -13,6 +13,7 @@ from c3clust.bench.statistics import ENOUGH, METRICS, Row, Scores, best, compare
 from c3clust.files import write_atomically
 from c3clust.text import to_cell
 
+FILES = ("table.md", "table.tex", "table.csv", "runs.csv", "differences.csv")
 CLOCKS = ("seconds", "processor_seconds")
 DIFFERENCES = f"Differences, seed by seed: mean (min, max); from {ENOUGH} seeds on, mean [95 % t interval]."
 CITED = [f"{metric.upper()} (cited)" for metric in METRICS]
@@ -20,18 +21,12 @@ SIGNS = {"&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "±": r"$\pm$", "–": 
 
 
 def write(out: Path, results: Sequence[Result], compared: Sequence[tuple[str, str]] = ()) -> str:
-    """Write table.md, table.tex, table.csv, runs.csv and differences.csv to OUT; return the text of the first."""
+    """Write FILES to OUT; return the text of the first."""
     table = rows(results)
-    texts = {
-        "table.md": markdown(table, compared),
-        "table.tex": latex(table),
-        "table.csv": _table_csv(table),
-        "runs.csv": _runs_csv(results),
-        "differences.csv": _differences_csv(table),
-    }
-    for name, text in texts.items():
+    texts = markdown(table, compared), latex(table), _table_csv(table), _runs_csv(results), _differences_csv(table)
+    for name, text in zip(FILES, texts, strict=True):
         write_atomically(out / name, text.encode())
-    return texts["table.md"]
+    return texts[0]
 
 
 def markdown(rows: Sequence[Row], compared: Sequence[tuple[str, str]] = ()) -> str:

@@ -26,7 +26,6 @@ Start = Annotated[
         show_default="train CC",
     ),
 ]
-TABLES = ("table.md", "table.tex", "table.csv", "runs.csv", "differences.csv")
 AGAIN = "Go on with the same command."
 Steps = Annotated[
     int | None,
@@ -124,7 +123,7 @@ def bench(
     results = [result for job in planned if (result := result_of(folder, job)).status != "missing"]
     text = format.write(folder, results, [(pair[0], pair[1])])
     if as_json:
-        opt.json_out({"out": folder, "tables": [folder / name for name in TABLES], "results": _plain(results)})
+        opt.json_out({"out": folder, "tables": [folder / name for name in format.FILES], "results": _plain(results)})
     elif not quiet:
         opt.out(text, wrap=False)
         opt.out(f"Tables: {folder / 'table.md'}, .tex, .csv; runs.csv, differences.csv")

@@ -18,7 +18,6 @@ from c3clust.encoders.run import RunEncoder
 from c3clust.errors import C3ClustError, RunError, first_line
 from c3clust.files import write_atomically
 from c3clust.preprocess import Preprocessor
-from c3clust.records.edits import Edits
 
 __all__ = ["to_onnx"]
 
@@ -45,7 +44,7 @@ def to_onnx(model: Any, method: str, path: str | Path) -> Path:
 
 
 def _card(model: Any, method: str) -> onnx_model.Card:
-    preprocessor, edits = model.preprocessor_, _last_edits(model)
+    preprocessor, edits = model.preprocessor_, model._edits()
     kind, shape, dtype = _input(preprocessor)
     encoder = preprocessor.frozen_encoder
     return onnx_model.Card(
@@ -61,11 +60,6 @@ def _card(model: Any, method: str) -> onnx_model.Card:
         edits.target,
         bool(model.outliers),
     )
-
-
-def _last_edits(model: Any) -> Edits:
-    """Names and merges as they are now."""
-    return next((step for step in reversed(model._steps()) if isinstance(step, Edits)), Edits(model.n_clusters_))
 
 
 def _input(preprocessor: Preprocessor) -> tuple[str, tuple[int, ...], str]:

@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 from c3clust.errors import InputError, MissingExtraError, RunError, first_line
 from c3clust.estimator import method_name
 from c3clust.records.changes import current
-from c3clust.records.edits import Edits
 from c3clust.records.record import RunRecord
 from c3clust.report.card import model_card
 
@@ -82,7 +81,7 @@ def card(model: Any) -> str:
     folder, name = getattr(model, "_folder_", None), method_name(model)
     path = None if folder is None else current(folder) / "record.json"
     record = RunRecord.read(path) if path is not None and path.exists() else None
-    edits = next((step for step in reversed(model._steps()) if isinstance(step, Edits)), Edits(model.n_clusters_))
+    edits = model._edits()
     return model_card(name, title(name), edits.n_clusters, edits.names, record)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from c3clust.bench import Job
 from c3clust.bench.five import five
+from c3clust.bench.format import FILES
 from c3clust.bench.format import write as write_tables
 from c3clust.bench.plan import plan
 from c3clust.bench.statistics import rows as table_rows
@@ -19,7 +20,6 @@ from c3clust.paper.values import Results
 
 ORDER = 0
 SEVERAL = True
-FILES = ("table.md", "table.tex", "table.csv", "runs.csv", "differences.csv")
 
 
 def jobs(setting: Setting) -> list[Job]:
