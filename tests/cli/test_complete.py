@@ -56,3 +56,10 @@ def test_what_is_completed(place, monkeypatch):
     assert complete.experiments("al") == ["all"]
     assert complete.methods("cc,km") == ["cc,kmeans"]
     assert complete.listings("m") == ["methods"]
+
+
+def test_an_unfinished_run_is_completed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "begun").mkdir()
+    (tmp_path / "begun" / "request.json").write_text("{}")
+    assert complete.runs("b") == ["begun"]

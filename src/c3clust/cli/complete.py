@@ -13,7 +13,7 @@ from c3clust import catalog
 __all__ = ["data", "encoders", "experiments", "last_words", "listings", "methods", "recipes", "runs"]
 
 LISTINGS = ("data", "encoders", "experiments", "methods", "recipes")
-RUN = ("record.json", "config.json", "model.json")  # a folder with one of these is a run or a saved model
+RUN = ("record.json", "request.json", "model.json")  # a folder with one of these is a run or a saved model
 MOST = 1000  # entries of a folder that are looked at
 
 
