@@ -1,6 +1,5 @@
 """ClusterCount: the number of clusters of an estimator, given or found."""
 
-from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,7 +24,7 @@ class ClusterCount:
 
     @property
     def n_clusters_(self) -> int:
-        """The number of clusters: the one asked for, or the one that `fit` has found; 1 until then."""
+        """The number of clusters: the parameter, or the number that `fit` has estimated; 1 before that."""
         if not isinstance(self.n_clusters, str):
             return int(self.n_clusters)
         choice = getattr(self, "choice_", None)
@@ -44,18 +43,17 @@ class ClusterCount:
             checks.whole("n_clusters", self.n_clusters, why="it is the number of clusters. Give at least 1.")
         elif not self.chooses_k:
             raise InputError(
-                f'n_clusters="auto" is not possible with {name}: give a number (-k), or use c3, cc or kmeans, '
-                "which can find it."
+                f'n_clusters="auto" is not possible with {name}: give a number (-k), or use c3, cc, kmeans, ac, sc '
+                "or nmf, which can estimate it."
             )
 
     def _choose_clusters(self, x: np.ndarray, context: TrainingContext) -> None:
-        """n_clusters="auto": find the number of clusters of the features x [n, F], unless it is known."""
+        """n_clusters="auto": estimate the number of clusters of the features x [n, F], unless it is known."""
         if self.n_clusters == "auto" and self.choice_ is None:
-            found = choose_k(x, scaled=self._common_scale, seed=context.seed)
-            self.choice_ = replace(found, chosen=int(dist.agree(found.chosen)))
-            context.notes.append(found.reason)
+            self.choice_ = dist.of_first(lambda: choose_k(x, scaled=self._common_scale, seed=context.seed))
+            context.notes.append(self.choice_.reason)
 
     def _build_tree(self, z: np.ndarray, labels: np.ndarray, seed: int) -> None:
         """Where the number was found: which of the clusters `labels` [n] of z [n, D] are next to merge and to split."""
         if self.choice_ is not None:
-            self.tree_ = cluster_tree(z, labels, seed=seed)
+            self.tree_ = dist.of_first(lambda: cluster_tree(z, labels, seed=seed))

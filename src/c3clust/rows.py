@@ -29,7 +29,7 @@ def scale_rows(x: np.ndarray, unit: bool) -> tuple[np.ndarray, np.ndarray, float
 
 
 def lengths_alike(x: np.ndarray) -> bool:
-    """Whether centred rows differ little in length, as those of encoders do: then directions tell clusters apart.
+    """Whether centred rows differ little in length, as those of encoders do: then directions distinguish clusters.
 
     Where lengths differ, a cluster may lie at the centre, and has no direction.
     """
@@ -72,7 +72,7 @@ def smoothed(z: np.ndarray, neighbours: np.ndarray) -> np.ndarray:
 
 
 def kept_above_chance(labels: np.ndarray, neighbours: np.ndarray) -> float:
-    """Mean share of neighbours in the same cluster, less what clusters of these sizes have by chance; at most 1."""
+    """Mean fraction of neighbours in the same cluster, less what clusters of these sizes have by chance; at most 1."""
     kept = float((labels[neighbours] == labels[:, None]).mean())
     chance = float(((np.bincount(labels) / len(labels)) ** 2).sum())
     return (kept - chance) / max(1 - chance, 1e-9)

@@ -7,7 +7,8 @@ import pytest
 from sklearn.datasets import load_iris, load_wine, make_blobs
 
 from c3clust.choose_k import choose_k
-from c3clust.choose_k.choice import apart
+from c3clust.choose_k.choice import next_best
+from c3clust.choose_k.evidence import Evidence
 
 
 def standardised(x):
@@ -19,8 +20,20 @@ def test_blobs_are_counted(k, d, seed):
     x, _ = make_blobs(40 * k, d, centers=k, cluster_std=1.5, random_state=seed)
     found = choose_k(x, scaled=True, seed=seed)
     assert found.chosen == k
-    assert found.runner_up is None or apart(found.runner_up, k)
+    assert found.runner_up not in (None, 1, k)
     assert str(k) in found.reason
+
+
+@pytest.mark.parametrize(("k", "d"), [(20, 10), (37, 16)])
+def test_large_numbers_are_found_exactly(k, d):
+    x, _ = make_blobs(20 * k, d, centers=k, random_state=0)
+    assert choose_k(x, scaled=True, seed=0).chosen == k
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_few_blobs_of_few_features_are_counted(k):
+    x, _ = make_blobs(60 * k, 2, centers=k, cluster_std=0.8, random_state=3)
+    assert choose_k(x, scaled=True, seed=0).chosen == k
 
 
 def test_blobs_of_uneven_sizes_are_counted():
@@ -30,6 +43,20 @@ def test_blobs_of_uneven_sizes_are_counted():
 
 def test_wine_has_three_kinds():
     assert choose_k(standardised(load_wine().data), scaled=True, seed=0).chosen == 3
+
+
+def test_groups_of_clusters_give_both_numbers():
+    groups = np.random.default_rng(0).normal(size=(3, 1, 16)) * 8
+    parts = groups + np.random.default_rng(1).normal(size=(3, 4, 16)) * 2
+    x, _ = make_blobs(480, 16, centers=parts.reshape(12, 16), cluster_std=0.6, random_state=0)
+    found = choose_k(x, scaled=True, seed=0)
+    assert {found.chosen, found.runner_up} == {3, 12}
+
+
+def test_the_next_best_is_the_clearest_of_the_others():
+    evidence = Evidence([1, 2, 3, 4], [], [], [])
+    evidence.__dict__["clear"] = np.array([9.0, 0.2, 0.5, 0.4])  # one cluster is never the runner-up
+    assert (next_best(evidence, 2), next_best(evidence, 3)) == (3, 4)
 
 
 def test_two_kinds_of_iris_overlap():
@@ -43,6 +70,19 @@ def test_a_gaussian_cloud_is_one_cluster(n, d):
     found = choose_k(x, scaled=False, seed=0)
     assert found.chosen == 1
     assert "one cluster" in found.reason
+
+
+@pytest.mark.parametrize(("n", "d"), [(60, 3), (300, 2), (400, 10)])
+@pytest.mark.parametrize("kind", ["cube", "student", "joint student"])
+def test_clouds_that_are_not_gaussian_are_one_cluster(kind, n, d):
+    rng = np.random.default_rng(n + d)
+    if kind == "cube":
+        x = rng.random((n, d))
+    elif kind == "student":
+        x = rng.standard_t(5, (n, d))
+    else:
+        x = rng.normal(size=(n, d)) / np.sqrt(rng.chisquare(5, (n, 1)) / 5)
+    assert choose_k(x, scaled=True, seed=0).chosen == 1
 
 
 def test_copies_of_one_sample_are_one_cluster():

@@ -3,9 +3,10 @@
 import csv
 import io
 import shutil
+from itertools import combinations
 
 import pytest
-from PIL import Image
+from PIL import Image, ImageDraw
 
 from c3clust.records import edits
 from c3clust.records.edits import Edits
@@ -110,11 +111,30 @@ def test_the_picture_is_one(record):
     assert {(0, 114, 178), (204, 227, 240)} <= colours
 
 
+@pytest.mark.parametrize(("chosen", "runner_up"), [(37, 36), (2, 3), (120, 119), (60, 9)])
+def test_words_in_the_picture_do_not_overlap(record, monkeypatch, chosen, runner_up):
+    ks, boxes, write = list(range(1, 121)), [], ImageDraw.ImageDraw.text
+
+    def recorded(self, xy, text, fill=None, font=None, anchor=None):
+        boxes.append(self.textbbox(xy, text, font, anchor))
+        write(self, xy, text, fill, font, anchor)
+
+    monkeypatch.setattr(ImageDraw.ImageDraw, "text", recorded)
+    curves = {name: [0.1] * 120 for name in ("score", "low", "high", "above_cloud", "kept", "stability")}
+    picture(record(chosen=chosen, runner_up=runner_up, ks=ks, **curves))
+    for left, top, right, bottom in boxes:
+        assert min(left, top) >= 0
+        assert right <= 1200
+        assert bottom <= 640
+    for a, b in combinations(boxes, 2):
+        assert a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1]
+
+
 def test_too_few_samples_are_not_blamed_on_a_number_that_was_found(kinds):
     sizes = [4, 4, 4, 4]
-    assert "asked for" in kinds(sizes)["sparse"].text
+    assert "requested" in kinds(sizes)["sparse"].text
     found = kinds(sizes, choice=choice())["sparse"]
-    assert "asked for" not in found.text
+    assert "requested" not in found.text
     assert "fewer clusters" not in found.advice
 
 

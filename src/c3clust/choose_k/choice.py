@@ -13,7 +13,6 @@ __all__ = ["Choice", "choose_k", "without_evidence"]
 
 MOST = 2000  # samples that are looked at; of more, a random part
 STRUCTURE = 4.0  # standard deviations above the reference from which there are clusters at all
-APART = 0.2  # two numbers of clusters that differ by less are not two answers
 SAME = 1e-9  # variance of the samples, beside their mean square, up to which they are copies of one
 
 
@@ -28,7 +27,7 @@ class Choice:
     score: list[float]  # mean silhouette of resampled clusterings
     low: list[float]  # its interval, about 95 %
     high: list[float]
-    above_cloud: list[float]  # how much clearer clusters are than those of one Gaussian cloud
+    above_cloud: list[float]  # how much clearer clusters are than those of one cloud
     kept: list[float]  # share of nearest neighbours in the same cluster, above chance
     stability: list[float]  # adjusted Rand index of resampled clusterings
     structure: float  # standard deviations by which the silhouette exceeds that of the cloud
@@ -53,22 +52,14 @@ def within_one_error(evidence: Evidence) -> int:
     return 1 + int(np.flatnonzero(lost.mean(0) <= error + 1e-12)[0])
 
 
-def apart(a: int, b: int) -> bool:
-    """Whether two numbers of clusters are two answers."""
-    return abs(a - b) > APART * max(a, b)
-
-
 def next_best(evidence: Evidence, chosen: int) -> int | None:
-    """Another answer: the K whose clusters are clearest beside the reference, else the K with the next best score.
+    """Another answer: of the other numbers, the K whose clusters are clearest beside the reference.
 
     The silhouette prefers few large groups where classes form groups, as breeds of dogs do; the comparison with a cloud
     of the same covariance does not, and finds the classes.
     """
-    ks = np.array(evidence.ks[1:])
-    if apart(other := int(ks[evidence.clear[1:].argmax()]), chosen):
-        return other
-    others = np.array([apart(int(k), chosen) for k in ks])
-    return int(ks[np.where(others, evidence.score[1:], -np.inf).argmax()]) if others.any() else None
+    others = [(clear, k) for clear, k in zip(evidence.clear[1:], evidence.ks[1:], strict=True) if k != chosen]
+    return max(others)[1] if others else None
 
 
 def choose_k(x: np.ndarray, *, scaled: bool, seed: int) -> Choice:
@@ -84,7 +75,7 @@ def choose_k(x: np.ndarray, *, scaled: bool, seed: int) -> Choice:
     if len(x) < 4:
         return without_evidence(1, f"{len(x)} samples are too few to tell clusters apart: there is one cluster.")
     unit = not scaled and lengths_alike(x)
-    evidence = gather(scale_rows(x, unit)[0], unit, rng)
+    evidence = gather(scale_rows(x, False)[0], unit, rng)
     best = evidence.ks[within_one_error(evidence)]
     chosen, runner_up = best, next_best(evidence, best)
     if evidence.structure < STRUCTURE:

@@ -5,7 +5,8 @@ means are merged by Ward's criterion or by average linkage. One such tree holds 
 clusters K. Its quality is the silhouette of the samples themselves (Rousseeuw, Journal of Computational and Applied
 Mathematics 20, 1987): how much nearer a sample is to its own cluster than to the next one.
 
-The reference is one Gaussian cloud with the covariance of the data: what a clustering of it shows is no structure.
+The reference is one cloud with the covariance and the tails of the data (cloud.py): what a clustering of it shows is no
+structure.
 
 Shapes: n samples, m of them seen by a member, G numbers of clusters.
 """
@@ -16,13 +17,14 @@ from functools import cached_property
 from itertools import combinations
 
 import numpy as np
-from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
 
+from c3clust.choose_k.cloud import clouds
 from c3clust.metrics import rand_index
 from c3clust.rows import kept_above_chance, nearest, smoothed, unit_rows
 
-__all__ = ["Evidence", "gather", "grid"]
+__all__ = ["Evidence", "gather", "largest"]
 
 PART = 0.8  # of the samples that a member sees
 NEIGHBOURS = (4, 10, 25)  # that a sample is averaged with: members that see small, middle and large structure
@@ -31,16 +33,13 @@ MIDDLE = [(10, link) for link in LINKS]  # members that are compared with the re
 CLOUDS = 12  # draws of the reference
 COMPARED = 600  # samples that are compared with the reference
 FLOOR = 0.001  # added to the standard deviation of the reference, which few draws may underestimate
-STEP = 1.14  # from 12 clusters on, each number is so many times the one before
 LARGEST = 120  # clusters at most
 SMALLEST = 4  # samples per cluster at least, on average
 
 
-def grid(n: int) -> list[int]:
-    """The numbers of clusters that are tried for n samples: 1 to 12 one by one, then in steps of a seventh."""
-    most = min(max(n // SMALLEST, min(n - 1, 2)), LARGEST)
-    coarse = np.round(12 * STEP ** np.arange(1, 40)).astype(int).tolist()
-    return [k for k in [*range(1, 13), *coarse] if k <= most]
+def largest(n: int) -> int:
+    """The largest number of clusters that is tried for n samples."""
+    return min(max(n // SMALLEST, min(n - 1, 2)), LARGEST)
 
 
 def distances(z: np.ndarray) -> np.ndarray:
@@ -51,64 +50,89 @@ def distances(z: np.ndarray) -> np.ndarray:
     return found
 
 
-def silhouettes(d: np.ndarray, clusterings: Sequence[np.ndarray]) -> np.ndarray:
-    """[G]: mean silhouette of nested clusterings, the finest last; 0 for one cluster. d: [m, m] distances.
+@dataclass(frozen=True)
+class Nested:
+    """The clusterings of a tree in 1 to G clusters. labels[K - 1] is that in K."""
 
-    Sums of distances to the clusters of the finest one are added up for the others.
+    labels: np.ndarray  # [G, m]
+    merged: list[tuple[int, int]]  # at K + 1 the clusters a < b that are one at K; the last cluster then is number b
+
+
+def cut(tree: np.ndarray, most: int) -> Nested:
+    """The last merges of a tree of scipy, undone one by one up to `most` clusters."""
+    m, finest = len(tree) + 1, min(most, len(tree) + 1)
+    pairs = tree[:, :2].astype(int).tolist()
+    top = np.arange(2 * m - 1)  # of a node: the node of the finest clustering that it belongs to
+    for row in reversed(range(m - finest)):
+        top[pairs[row]] = top[m + row]
+    roots, own = np.unique(top[:m], return_inverse=True)
+    place, labels, merged = {int(root): i for i, root in enumerate(roots)}, [own], []
+    for row in range(m - finest, m - 1):
+        (a, b), last = sorted(place.pop(node) for node in pairs[row]), 2 * m - 2 - (m + row) + 1
+        own = np.where(own == b, a, own)
+        own[own == last] = b
+        place = {node: b if at == last else at for node, at in place.items()} | {m + row: a}
+        labels.append(own)
+        merged.append((a, b))
+    return Nested(np.stack(labels[::-1]), merged[::-1])
+
+
+def silhouettes(d: np.ndarray, nested: Nested) -> np.ndarray:
+    """[G]: mean silhouette of each of the clusterings; 0 for one cluster. d: [m, m] distances.
+
+    Sums of distances to the finest clusters are added up merge by merge, so that all K take little longer than one.
     """
-    fine, rows, found = clusterings[-1], np.arange(len(d)), []
-    first = np.unique(fine, return_index=True)[1]  # a sample of each of the finest clusters
-    member = np.eye(len(first), dtype=d.dtype)[fine]
-    total, size = d @ member, member.sum(0)
-    for labels in clusterings:
-        into = np.eye(int(labels.max()) + 1, dtype=d.dtype)[labels[first]]  # [finest, clusters]
-        sums, sizes = total @ into, size @ into
-        own = sums[rows, labels] / np.maximum(sizes[labels] - 1, 1)
-        means = sums / sizes
-        means[rows, labels] = np.inf
-        other = means.min(axis=1)
-        alone = (sizes[labels] == 1) | np.isinf(other)
-        each = np.where(alone, 0.0, (other - own) / np.maximum(np.maximum(own, other), 1e-12).clip(max=1e30))
-        found.append(float(each.mean()))
-    return np.array(found)
+    own, rows, k = nested.labels[-1], np.arange(len(d)), len(nested.labels)
+    member = np.eye(k, dtype=d.dtype)[own]
+    sums, sizes = member.T @ d, member.sum(0)  # [G, m], [G]
+    within, means = sums[own, rows], sums / sizes[:, None]
+    means[own, rows] = np.inf
+    found = [_silhouette(within, means, sizes[own])]
+    for own, (a, b) in zip(nested.labels[-2:0:-1], nested.merged[:0:-1], strict=True):
+        k -= 1
+        sums[a] += sums[b]
+        sizes[a] += sizes[b]
+        sums[b], sizes[b], means[b] = sums[k], sizes[k], means[k]
+        inside = own == a
+        within[inside] = sums[a, inside]
+        means[a] = np.where(inside, np.inf, sums[a] / sizes[a])
+        found.append(_silhouette(within, means[:k], sizes[own]))
+    return np.array([0.0, *found[::-1]])[: len(nested.labels)]
+
+
+def _silhouette(within: np.ndarray, means: np.ndarray, size: np.ndarray) -> float:
+    """within: [m] sums of distances in the own cluster; means: [K, m] to the clusters, not to the own; size: [m]."""
+    own, other = within / np.maximum(size - 1, 1), means.min(axis=0)
+    return float(np.where(size == 1, 0.0, (other - own) / np.maximum(np.maximum(own, other), 1e-12)).mean())
 
 
 @dataclass(frozen=True)
 class Member:
     """One resampled tree of clusters."""
 
-    kind: tuple[int, str]  # neighbours, linkage
     index: np.ndarray  # [m] the samples that it sees
-    labels: list[np.ndarray]  # [G] of [m]
+    labels: np.ndarray  # [G, m]
     silhouette: np.ndarray  # [G] of the samples
     smooth: np.ndarray  # [G] of their means with the neighbours
     kept: np.ndarray  # [G]
 
 
-def cluster_part(z: np.ndarray, index: np.ndarray, ks: Sequence[int], kind: tuple[int, str]) -> Member:
-    """The tree of the samples `index`, of that many neighbours and that linkage."""
+def cluster_part(z: np.ndarray, index: np.ndarray, most: int, kind: tuple[int, str]) -> Member:
+    """The tree of the samples `index`, of that many neighbours and that linkage, in up to `most` clusters."""
     part, (k, link) = z[index], kind
     near = nearest(part, min(k, max(len(part) // 10, 3), len(part) - 1))
     d = distances(smoothed(part, near))
-    tree = linkage(squareform(d.astype(np.float64), checks=False), link)
-    labels = [fcluster(tree, wanted, "maxclust") - 1 for wanted in ks]
-    kept = np.array([kept_above_chance(each, near) for each in labels])
-    return Member(kind, index, labels, silhouettes(distances(part), labels), silhouettes(d, labels), kept)
+    nested = cut(linkage(squareform(d.astype(np.float64), checks=False), link), most)
+    kept = np.array([kept_above_chance(labels, near) for labels in nested.labels])
+    return Member(index, nested.labels, silhouettes(distances(part), nested), silhouettes(d, nested), kept)
 
 
 def members(
-    z: np.ndarray, ks: Sequence[int], kinds: Sequence[tuple[int, str]], rng: np.random.Generator, part: float = 1.0
+    z: np.ndarray, most: int, kinds: Sequence[tuple[int, str]], rng: np.random.Generator, part: float = 1.0
 ) -> list[Member]:
     """One member of each kind, on a random part of the samples."""
     seen = max(round(part * len(z)), min(len(z), 4))
-    return [cluster_part(z, np.sort(rng.permutation(len(z))[:seen]), ks, kind) for kind in kinds]
-
-
-def reference(z: np.ndarray, unit: bool, rng: np.random.Generator) -> np.ndarray:
-    """[n, F]: as many samples of one Gaussian with the covariance of the rows z."""
-    mixing = rng.standard_normal((len(z), len(z)), dtype=np.float32) / np.float32(np.sqrt(len(z)))
-    cloud = mixing @ (z - z.mean(0))
-    return unit_rows(cloud) if unit else cloud
+    return [cluster_part(z, np.sort(rng.permutation(len(z))[:seen]), most, kind) for kind in kinds]
 
 
 @dataclass(frozen=True)
@@ -152,8 +176,8 @@ class Evidence:
         found = []
         for name in ("silhouette", "smooth"):
             clouds = np.stack([_mean(each, name) for each in self.clouds])
-            above = (_mean(self.compared, name) - clouds.mean(0)) / (clouds.std(0, ddof=1) + FLOOR)
-            found.append(float(above[1:].max()))
+            spread = np.sqrt(_near_means(clouds[:, 1:].var(0, ddof=1))) + FLOOR
+            found.append(float(((_mean(self.compared, name) - clouds.mean(0))[1:] / spread).max()))
         return sum(found) / 2
 
     @cached_property
@@ -171,12 +195,24 @@ class Evidence:
         return np.mean(found, axis=0)
 
 
-def gather(z: np.ndarray, unit: bool, rng: np.random.Generator) -> Evidence:
-    """Cluster the rows z [n, F] and the reference for every number of clusters. unit: rows have unit length."""
-    ks, some = grid(len(z)), z[np.sort(rng.permutation(len(z))[:COMPARED])]
-    found = members(z, ks, [(k, link) for k in NEIGHBOURS for link in LINKS], rng, PART)
-    clouds = [members(reference(some, unit, rng), ks, MIDDLE, rng) for _ in range(CLOUDS)]
-    return Evidence(ks, found, members(some, ks, MIDDLE, rng), clouds)
+def gather(x: np.ndarray, unit: bool, rng: np.random.Generator) -> Evidence:
+    """Cluster the centred rows x [n, F] and the reference for every number of clusters. unit: by directions alone.
+
+    The reference is drawn like the rows with their lengths: directions of directions would be another distribution.
+    """
+    most, some = largest(len(x)), np.sort(rng.permutation(len(x))[:COMPARED])
+    z = unit_rows(x) if unit else x
+    found = members(z, most, [(k, link) for k in NEIGHBOURS for link in LINKS], rng, PART)
+    drawn = [members(cloud, most, MIDDLE, rng) for cloud in clouds(x[some], unit, rng, CLOUDS)]
+    return Evidence(list(range(1, most + 1)), found, members(z[some], most, MIDDLE, rng), drawn)
+
+
+def _near_means(values: np.ndarray) -> np.ndarray:
+    """[G]: for each K from 2 on the mean over the numbers from 3/4 to 5/4 of it: twelve draws alone say too little."""
+    total, at = np.r_[0, np.cumsum(values)], np.arange(len(values))
+    reach = np.maximum((at + 2) // 4, 1)
+    low, high = np.maximum(at - reach, 0), np.minimum(at + reach + 1, len(values))
+    return (total[high] - total[low]) / (high - low)
 
 
 def _mean(found: Sequence[Member], name: str) -> np.ndarray:

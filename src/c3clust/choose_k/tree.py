@@ -64,8 +64,8 @@ def _splits(z: np.ndarray, labels: np.ndarray) -> list[tuple[int, int, int, floa
     for cluster in np.unique(labels):
         index = np.flatnonzero(labels == cluster)
         if len(index) >= FEW:
-            parts = cluster_part(z, index, [1, 2], MIDDLE[0])
-            sizes = sorted(np.bincount(parts.labels[1], minlength=2).tolist(), reverse=True)
-            if sizes[1]:
-                found.append((int(cluster), sizes[0], sizes[1], round(float(parts.silhouette[1]), 4)))
+            parts = cluster_part(z, index, 2, MIDDLE[0])
+            larger, smaller = sorted(np.bincount(parts.labels[1]).tolist(), reverse=True)
+            if parts.silhouette[1] > 0:  # copies have no parts
+                found.append((int(cluster), larger, smaller, round(float(parts.silhouette[1]), 4)))
     return sorted(found, key=lambda split: -split[3])

@@ -1,4 +1,4 @@
-"""How many clusters: the evidence of a run that found their number, for the page, as a table and as a picture."""
+"""How many clusters: the evidence of a run that found their number, for the page, as a table and as an image."""
 
 import io
 import math
@@ -113,7 +113,7 @@ def picture(record: RunRecord) -> bytes | None:
         return None
     from PIL import Image, ImageDraw, ImageFont
 
-    W, H, left, right, top, bottom = 1200, 640, 110, 30, 70, 90
+    W, H, left, right, top, bottom = 1200, 640, 110, 30, 96, 90
     ks, low, high = found["ks"][1:], found["low"][1:], found["high"][1:]
     least, most = min(0.0, *low), max(*high, 1e-3)
     image = Image.new("RGB", (W, H), "white")
@@ -135,13 +135,14 @@ def picture(record: RunRecord) -> bytes | None:
     band += [(x(k), y(v)) for k, v in reversed(list(zip(ks, low, strict=True)))]
     draw.polygon(band, fill=(204, 227, 240))
     draw.line([(x(k), y(v)) for k, v in zip(ks, found["score"][1:], strict=True)], fill=(0, 114, 178), width=4)
-    for k, label, colour in (
-        (record.choice["runner_up"], "next", ink),
-        (record.choice["chosen"], "chosen", (0, 114, 178)),
+    for k, label, colour, above in (  # each has its own line, since the numbers may be next to each other
+        (record.choice["runner_up"], "next", ink, 34),
+        (record.choice["chosen"], "chosen", (0, 114, 178), 8),
     ):
         if k in ks:
             draw.line([(x(k), top), (x(k), H - bottom)], fill=colour, width=2)
-            draw.text((x(k), top - 8), f"{label}: {k}", colour, font, "mb")
+            half = draw.textlength(f"{label}: {k}", font) / 2
+            draw.text((min(x(k), W - 6 - half), top - above), f"{label}: {k}", colour, font, "mb")
     draw.text((left, 14), "Silhouette of resampled clusterings, with its interval", (26, 27, 30), font)
     draw.text(((left + W - right) / 2, H - 16), "number of clusters", ink, font, "mb")
     file = io.BytesIO()
