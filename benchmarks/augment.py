@@ -10,6 +10,7 @@ in which both take turns.
 
 import math
 import random
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -86,14 +87,17 @@ def compare(photo: augment.Photo, side: int, n: int, rounds: int) -> tuple[float
 
 def rows(quick: bool) -> list[harness.Row]:
     random.seed(0)
+    policies = {
+        f"{name}, colours by {colour}": replace(photo, colour=colour)
+        for name, photo in {"photo": augment.Photo(), "jitter 1, blur 0.5": augment.Photo(jitter=1.0, blur=0.5)}.items()
+        for colour in ("matrix", "steps")
+    }
     found = []
-    for name, photo in {"photo": augment.Photo(), "jitter 1, blur 0.5": augment.Photo(jitter=1.0, blur=0.5)}.items():
+    for name, photo in policies.items():
         for side, n, target in ((32, 256, 10), (64, 128, None), (224, 32, 2.5)):
-            pillow, ours = compare(photo, side, n, rounds=2 if quick else 10)
-            figure, note = (
-                f"two views against Pillow, {name}, {side} px",
-                f"batch {n}, {pillow:.0f} ms against {ours:.1f} ms",
-            )
+            pillow, ours = compare(photo, side, n, rounds=2 if quick else 20)
+            figure = f"two views against Pillow, {name}, {side} px"
+            note = f"batch {n}, {pillow:.0f} ms against {ours:.1f} ms"
             if target is None:
                 found.append(harness.Row(figure, "reported", f"{pillow / ours:.1f}×", None, note))
             else:
