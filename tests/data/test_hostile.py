@@ -87,7 +87,7 @@ def test_zip(photos, tmp_path, damage):
     raw = a_zip(tmp_path / "a.zip", photos)
     damage(raw)
     (tmp_path / "a.zip").write_bytes(raw)
-    with pytest.raises(DataError, match="is damaged or no archive"):
+    with pytest.raises(DataError, match="is damaged or not an archive"):
         data.load(tmp_path / "a.zip")
 
 
@@ -137,7 +137,7 @@ def test_tar(tmp_path, what, compressed):
     place = tmp_path / ("a.tar.gz" if compressed else "a.tar")
     raw = TARS[what] + bytes(1024)
     place.write_bytes(gzip.compress(raw) if compressed else raw)
-    with pytest.raises(DataError, match=r"is damaged or no archive|holds no images|no readable image"):
+    with pytest.raises(DataError, match=r"is damaged or not an archive|contains no images|no readable image"):
         data.load(place)
 
 
@@ -235,7 +235,7 @@ def nested(kind):
 @pytest.mark.parametrize("kind", ["labels", "keys"])
 def test_nested_pickles(tmp_path, kind):
     before = peak_memory()
-    with pytest.raises(DataError, match="is no batch of CIFAR-10"):
+    with pytest.raises(DataError, match="is not a batch of CIFAR-10"):
         data.load(cifar(tmp_path / "cifar-10-batches-py", nested(kind)))
     assert peak_memory() - before < 2**27
 
@@ -322,7 +322,7 @@ def test_separators_of_a_list(photos, name, separator):
 
 def test_words_that_cannot_be_written_are_found_before_training(tmp_path):
     np.savez(tmp_path / "x.npz", x=np.zeros((2, 4, 4)), y=np.array(["a\ud800", "b"]))
-    with pytest.raises(DataError, match=r"the name of a class with U\+D800, which is no character"):
+    with pytest.raises(DataError, match=r"the name of a class with U\+D800, which is not a valid character"):
         data.load(tmp_path / "x.npz")
     with pytest.raises(DataError, match=r"a text with U\+D800"):
         data.load(["a \ud800", "b"])

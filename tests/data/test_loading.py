@@ -46,13 +46,13 @@ def test_an_explicit_root_is_the_only_place_searched(tmp_path, monkeypatch):
 def test_an_unknown_place_suggests_a_name():
     with pytest.raises(DataError, match=r"neither a path that exists nor a known data set\. Did you mean mnist"):
         data.load("minst")
-    with pytest.raises(InputError, match="The place is empty"):
+    with pytest.raises(InputError, match="The source is empty"):
         data.load("")
 
 
 def test_a_file_of_no_kind(tmp_path):
     (tmp_path / "notes.doc").write_text("?")
-    with pytest.raises(DataError, match="of no kind that can be read"):
+    with pytest.raises(DataError, match="cannot be read as data"):
         data.load(tmp_path / "notes.doc")
 
 

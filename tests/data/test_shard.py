@@ -13,7 +13,7 @@ from c3clust.data.io.stream import Stream
 from c3clust.data.io.subset import Subset
 from c3clust.data.shard import write_shards
 from c3clust.errors import DataError
-from c3clust.training.order import _shards, shard_order
+from c3clust.training.order import _shards, _stream, shard_order
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def test_from_a_url(shards):
     for path in shards.glob("*.tar"):
         files.pipe_file(f"/pets/{path.name}", path.read_bytes())
     local = data.load(shards, memory=0)
-    for url in ("memory://pets", "memory://pets/*.tar"):
+    for url in ("memory://pets", "memory://pets/*.tar", f"file://{shards}"):
         remote = data.load(url, memory=0)
         assert isinstance(remote.x, Stream)
         assert remote.names == local.names
@@ -94,14 +94,14 @@ def test_a_class_that_is_no_number(tmp_path):
         member = tarfile.TarInfo("a.cls")
         member.size = 3
         archive.addfile(member, io.BytesIO(b"cat"))
-    with pytest.raises(DataError, match="'cat', which is no number"):
+    with pytest.raises(DataError, match="'cat', which is not a class number"):
         data.load(tmp_path)
 
 
 def test_nothing_is_overwritten(pets, shards, c3clust, tmp_path):
     done = c3clust("shard", pets, "-o", shards)
     assert done.returncode == 2
-    assert "holds files already" in done.stderr
+    assert "is not empty" in done.stderr
     assert c3clust("shard", pets, "-o", tmp_path / "new").stdout.startswith("1 shards in")
 
 
@@ -123,7 +123,8 @@ def test_each_process_reads_its_shards_along(world):
 
 def test_shards_of_a_stream(shards):
     x = data.load(shards, memory=0).x
-    assert [part.tolist() for part in _shards(x)] == [list(range(20)), list(range(20, 40))]
+    assert [part.tolist() for part in _shards(x, x)] == [list(range(20)), list(range(20, 40))]
     some = Subset(x, np.array([0, 2, 19, 20, 39]))
-    assert [part.tolist() for part in _shards(some)] == [[0, 1, 2], [3, 4]]
-    assert _shards(x[:]) is None
+    assert _stream(some) is x
+    assert [part.tolist() for part in _shards(some, x)] == [[0, 1, 2], [3, 4]]
+    assert _stream(x[:]) is None

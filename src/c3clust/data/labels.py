@@ -1,4 +1,4 @@
-"""True labels from a file of their own, for scores only: .npy with one label per sample, or CSV."""
+"""True labels from a separate file, for scores only: .npy with one label per sample, or CSV."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -25,8 +25,8 @@ def with_label_file(dataset: Dataset, file: str | Path) -> Dataset:
     values = _array(path) if path.suffix.lower() == ".npy" else _table(path, dataset)
     if len(values) != len(dataset):
         raise InputError(
-            f"{path} has {len(values):,} labels and {dataset.place or 'the dataset'} {len(dataset):,} samples: one for "
-            "each is needed, in the same order; or a CSV file with the columns name and label."
+            f"{path} has {len(values):,} labels and {dataset.place or 'the dataset'} {len(dataset):,} samples: give "
+            "one label per sample in the same order, or a CSV file with the columns name and label."
         )
     y, classes = label_codes(values, len(dataset), str(path))
     return replace(dataset, y=y, classes=classes)
@@ -40,7 +40,7 @@ def _array(path: Path) -> Any:
             f"{path} cannot be read as a numpy file: {first_line(error)}. Save it with numpy.save."
         ) from error
     if values.ndim != 1:
-        raise DataError(f"{path} has shape {values.shape}: labels are one number or word for each sample, [n].")
+        raise DataError(f"{path} has shape {values.shape}: labels must have shape [n], one number or word per sample.")
     return values.tolist()
 
 
@@ -53,7 +53,7 @@ def _table(path: Path, dataset: Dataset) -> list[str]:
     values = None if label is None else words(cells[label])
     if values is None or any(value is None for value in values):
         raise DataError(
-            f"{path} needs a column label with a label in every row, and a column name or the samples' order."
+            f"{path} needs a column label without empty cells, and a column name or the order of the samples."
         )
     if name is None:
         return [str(value) for value in values]

@@ -87,26 +87,26 @@ def load(
 
     Parameters
     ----------
-    place : str, path, array, list of str, data frame, pictures or Dataset
+    place : str, path, array, list of str, data frame, images or Dataset
         The name of a dataset (see `names`); the path of a folder, an archive, a .npy or .npz file, a CSV or Parquet
         table (of images, texts or rows: see sources/table.py), a .txt file (one text per line), a Hugging Face
         `datasets` folder or an official dataset; a folder of tar shards, or a URL of them that fsspec reads
-        (sources/shards.py); an array or a tensor, texts, a data frame; one picture (its file, its bytes or a Pillow
-        image), or a list or a column of pictures and their paths. A known name is the
+        (sources/shards.py); an array or a tensor, texts, a data frame; one image (its file, its bytes or a Pillow
+        image), or a list or a column of images and their paths. A known name is the
         dataset even if a folder has the same name: write ./digits for the folder. A name with a size in thousands,
         such as "mnist-10k", is a fixed subset: the images at the first 10,000 positions of
         `numpy.random.default_rng(0).permutation(n)`, in their original order, drawn without regard to the classes.
     labels : "folders", path or None
         Use the sub-folders of a folder or archive as true classes, for metrics only; or the labels of a file: .npy with
         one for each sample, or .csv with the columns name and label. Named datasets, and tables with a label column,
-        have labels of their own.
+        have their own labels.
     image_size : int, optional
         Side in pixels to which image files are decoded. Default: the longest side found, at most 64 (224 for the
         ImageNet sets). Arrays and datasets that are stored as pixels keep their size; Tiny-ImageNet is never enlarged.
     channels : 1 or 3, optional
-        Channels of decoded image files. Default: 1 if all pictures are grey, else 3.
+        Channels of decoded image files. Default: 1 if all images are grey, else 3.
     max_bad : float
-        Largest share of unreadable files. Up to it, they are listed in `skipped`; above it, loading fails.
+        Largest fraction of unreadable files. Up to it, they are listed in `skipped`; above it, loading fails.
     memory : int, optional
         Largest size in bytes of the decoded files, above which they are streamed, and of all samples as float32, above
         which k-means is computed in mini-batches. Default: half of the free memory.
@@ -120,7 +120,7 @@ def load(
     largest : int, optional
         Upper limit of the default `image_size`. Default: 64.
     embeddings : bool
-        Read an array [n, V, F] as V views of n samples, the first of which is the sample itself, not as pictures.
+        Read an array [n, V, F] as V views of n samples, the first of which is the sample itself, not as images.
     kind : "image", "text" or "table", optional
         The content of a table. Default: detected from its cells.
     columns : sequence of str
@@ -128,15 +128,15 @@ def load(
     words : sequence of str
         Columns of a table that are categories even if all their cells are numbers.
     pixel_max : 1, 255 or "type", optional
-        The value of white in arrays of pictures that are not uint8. "type": 1 in floats, 255 in integers. Default: 1 if
-        no value is larger, else 255. A fitted model reads new pictures with the value it was fitted with.
+        The value of white in arrays of images that are not uint8. "type": 1 in floats, 255 in integers. Default: 1 if
+        no value is larger, else 255. A fitted model reads new images with the value it was fitted with.
     outside : bool
         Let a table of images name files outside of its own folder.
     originals : bool, optional
         Take the random crops of training from the image files at their own size and aspect, decoded for each crop, and
-        not from the picture that was resized to `image_size`. Default: for ImageNet-10 and -Dogs only.
+        not from the image that was resized to `image_size`. Default: for ImageNet-10 and -Dogs only.
     limit : int, optional
-        Keep at most so many samples, drawn as those of a name with a size. Image files that are left out are not read.
+        Keep at most this many samples, drawn as for a name with a size. Other image files are not read.
     shared : bool
         All processes of a group (docs/SCALING.md) make this call: each decodes a part of the files, and gets all.
 
@@ -159,7 +159,7 @@ def _load(place: Any, options: Options, root: Path | None) -> Dataset:
     if isinstance(place, Dataset):
         return place
     if isinstance(place, str) and not place:
-        raise InputError(f"The place is empty: give a path or one of {', '.join(names())}.")
+        raise InputError(f"The source is empty: give a path or one of {', '.join(names())}.")
     if are_pictures(place):
         return from_pictures(place, options)
     if are_texts(place):
@@ -204,7 +204,7 @@ def _load_path(path: Path, options: Options) -> Dataset:
     claim, source = max(claims, key=lambda pair: pair[0])
     if claim < Claim.KIND:
         raise DataError(
-            f"{path} is of no kind that can be read: give a folder of images, a .tar, .tar.gz or .zip of images, "
+            f"{path} cannot be read as data: give a folder of images, a .tar, .tar.gz or .zip of images, "
             "a .npy or .npz file, a .txt file of texts, or a .csv, .tsv or .parquet table."
         )
     return source.read(path, options)
@@ -214,8 +214,8 @@ def _first_thousands(whole: Dataset, thousands: int, name: str) -> Dataset:
     """The fixed subset that `load` describes."""
     n = thousands * 1000
     if n > len(whole):
-        held = f"{whole.place} holds {len(whole):,}"
-        raise DataError(f"{name}-{thousands}k asks for {n:,} images and {held}. Ask for fewer.")
+        held = f"{whole.place} contains {len(whole):,}"
+        raise DataError(f"{name}-{thousands}k requests {n:,} images and {held}. Request fewer.")
     return _some(whole, n)
 
 

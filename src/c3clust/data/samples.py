@@ -1,4 +1,4 @@
-"""The three types of a dataset: Samples (pictures or vectors), Texts and Table.
+"""The three types of a dataset: Samples (images or vectors), Texts and Table.
 
 Training, networks and methods work with `Samples` only. `Texts` and `Table` are raw data: an encoder turns them into
 `Samples` of feature vectors (`encoders.features`).
@@ -70,7 +70,7 @@ class Dataset:
         return len(self.x)
 
     def to_samples(self, x: ArrayLike, policy: str) -> "Samples":
-        """Samples with these x (pictures or vectors) and the metadata of this dataset."""
+        """Samples with these x (images or vectors) and the metadata of this dataset."""
         shared = {field.name: getattr(self, field.name) for field in fields(Dataset)}
         return Samples(**shared | {"x": x, "policy": policy})
 
@@ -90,13 +90,15 @@ def check_words(dataset: Dataset) -> Dataset:
             bad = f"U+{ord(error.object[error.start]):04X}"
             named = "a text" if what == "text" else f"the name of a {what}"
             where = dataset.place or "The dataset"
-            raise DataError(f"{where} has {named} with {bad}, which is no character. Write it again.") from None
+            raise DataError(
+                f"{where} has {named} with {bad}, which is not a valid character. Write it again."
+            ) from None
     return dataset
 
 
 @dataclass(frozen=True)
 class Samples(Dataset):
-    """Pictures x [n, C, H, W], uint8 or float in [0, 1], or feature vectors x [n, F], float.
+    """Images x [n, C, H, W], uint8 or float in [0, 1], or feature vectors x [n, F], float.
 
     pixel_max : the value of white in the numbers that were read, 1 or 255; None for bytes, files and vectors.
     """

@@ -1,4 +1,4 @@
-"""Write pictures as tar shards in the layout of WebDataset, which `sources/shards.py` reads."""
+"""Write images as tar shards in the layout of WebDataset, which `sources/shards.py` reads."""
 
 import io
 import json
@@ -10,7 +10,7 @@ import numpy as np
 
 from c3clust.data.io.scratch import Scratch
 from c3clust.data.io.spans import Unreadable, read_span
-from c3clust.data.io.stream import Stream
+from c3clust.data.io.stream import Stream, in_blocks
 from c3clust.data.loading import load_listed
 from c3clust.data.sources.folder import folder_labels
 from c3clust.errors import DataError, InputError
@@ -24,21 +24,21 @@ MEGABYTES = 256  # of a shard, about
 def write_shards(
     place: str, out: str | Path, *, labels: str | None = None, megabytes: int = MEGABYTES, seed: int = 0
 ) -> tuple[list[Path], list[tuple[str, str]]]:
-    """Copy the pictures of a place into .tar files in a new folder; the files, and (name, reason) of unreadable ones.
+    """Copy the images of a place into .tar files in a new folder; the files, and (name, reason) of unreadable ones.
 
-    labels: "folders" adds the class of each picture, by its sub-folder, for metrics. Pictures are copied as they are,
-    in random order, since training reads a shard along: in the order of a folder, a batch would be of one class.
+    labels: "folders" adds the class of each image, by its sub-folder, for metrics. Images are copied as they are,
+    in random order, since training reads a shard sequentially: in the order of a folder, a batch would have one class.
     """
     if megabytes < 1:
         raise InputError(f"megabytes={megabytes} is below 1: it is the size of a shard. A usual value is {MEGABYTES}.")
     listed, out = load_listed(place), Path(out)
     if not isinstance(listed.x, Stream):
-        raise DataError(f"{place} holds no image files, which shards are made of.")
+        raise DataError(f"{place} contains no image files to write as shards.")
     classes = folder_labels(listed.names, place) if labels == "folders" else None
     if out.exists() and any(out.iterdir()):
-        raise DataError(f"{out} holds files already: nothing is overwritten. Choose another folder with -o.")
+        raise DataError(f"{out} is not empty: nothing is overwritten. Choose another folder with -o.")
     out.mkdir(parents=True, exist_ok=True)
-    order = np.random.default_rng(seed).permutation(len(listed.names))
+    order = _order(listed.x, np.random.default_rng(seed))
     written: list[Path] = []
     skipped: list[tuple[str, str]] = []
     with Scratch(".writing-", out) as writing:
@@ -53,6 +53,15 @@ def write_shards(
             move(file, out / file.name)
             written.append(out / file.name)
     return written, skipped
+
+
+def _order(x: Stream, random: np.random.Generator) -> np.ndarray:
+    """All positions in random order; row groups of Parquet in random order, shuffled within blocks of them."""
+    if x.together is None:
+        return random.permutation(len(x))
+    groups = x.shards
+    groups = [groups[i] for i in random.permutation(len(groups))]
+    return in_blocks(np.concatenate(groups), x.together, random)
 
 
 def _members(

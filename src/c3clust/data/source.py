@@ -73,27 +73,27 @@ class Options:
         if self.kind not in (None, *KINDS):
             raise InputError(f"kind={self.kind!r} is unknown. {suggest(str(self.kind), KINDS)}")
         if self.pixel_max not in (None, 1, 255, "type"):
-            raise InputError(f'pixel_max={self.pixel_max!r} is unknown: use 1, 255 or "type", or leave it out.')
+            raise InputError(f'pixel_max={self.pixel_max!r} is unknown: use 1, 255 or "type", or omit it.')
         if self.image_size is not None and not 4 <= self.image_size <= 4096:
             raise InputError(f"image_size={self.image_size} is outside [4, 4096] pixels. A usual value is 64 or 224.")
         if self.channels not in (None, 1, 3):
-            way = "Leave it out to use those of the images."
+            way = "Omit it to use those of the images."
             raise InputError(f"channels={self.channels} is neither 1 (grey) nor 3 (colour). {way}")
         if not 0 <= self.max_bad <= 1:
-            why = "it is a share of the files. A usual value is 0.05."
+            why = "it is a fraction of the files. A usual value is 0.05."
             raise InputError(f"max_bad={self.max_bad} is outside [0, 1]: {why}")
         if self.limit is not None and self.limit < 1:
             raise InputError(f"limit={self.limit} is below 1: it is the number of samples to keep.")
         if self.memory is not None and self.memory < 0:
-            raise InputError(f"memory={self.memory} is negative: give a number of bytes, or leave it out.")
+            raise InputError(f"memory={self.memory} is negative: give a number of bytes, or omit it.")
         if self.workers is not None and self.workers < 1:
-            raise InputError(f"workers={self.workers} is below 1. Leave it out for one per core.")
+            raise InputError(f"workers={self.workers} is below 1. Omit it for one per core.")
 
 
 def note_count(place: str, title: str, n: int, official: int) -> tuple[str, ...]:
     """The note for a dataset in an official layout whose number of images is not the official one."""
     if n == official:
         return ()
-    note = f"{place} holds {n:,} images; the official {title} has {official:,}. It is read as it is."
+    note = f"{place} contains {n:,} images; the official {title} has {official:,}. It is used unchanged."
     log.warning(note)
     return (note,)

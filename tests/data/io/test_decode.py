@@ -165,7 +165,7 @@ def test_truncated_and_lying_files_are_refused(encode, picture):
 
 
 def test_formats_that_run_other_programs_are_not_opened():
-    with pytest.raises(Unreadable, match="not an image"):
+    with pytest.raises(Unreadable, match="not a readable image"):
         decode(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n", 8)
 
 

@@ -1,10 +1,7 @@
 """Kinds of files that are read here, and what is left out is counted and told."""
 
-import sys
-from types import SimpleNamespace
-
 import pytest
-from PIL import Image, ImageFile, features
+from PIL import Image, features
 
 from c3clust import data
 from c3clust.data.io import decode
@@ -19,12 +16,17 @@ def again():
     _forget()
 
 
+@pytest.fixture
+def without_heif(again, monkeypatch):
+    monkeypatch.setattr(decode, "find_spec", lambda name: None)
+
+
 def _forget():
     decode.formats.cache_clear()
     decode.extensions.cache_clear()
 
 
-def test_what_is_left_out_is_told(tmp_path):
+def test_what_is_left_out_is_told(tmp_path, without_heif):
     Image.new("RGB", (4, 4)).save(tmp_path / "a.png")
     (tmp_path / "b.heic").write_bytes(b"x")
     (tmp_path / "c.heic").write_bytes(b"x")
@@ -33,14 +35,14 @@ def test_what_is_left_out_is_told(tmp_path):
     (tmp_path / ".thumbs").mkdir()
     Image.new("RGB", (4, 4)).save(tmp_path / ".thumbs" / "a.png")
     assert data.load(tmp_path).left == [
-        "3 files of kinds that are not read: 2 .heic, 1 .txt; pip install pillow-heif to read HEIC",
+        "3 files of kinds that are not read: 2 .heic, 1 .txt; pip install 'c3clust[heic]' to read HEIC",
         "1 image in a folder or file whose name begins with a dot",
     ]
 
 
-def test_a_folder_without_images_says_what_it_has(tmp_path):
+def test_a_folder_without_images_says_what_it_has(tmp_path, without_heif):
     (tmp_path / "b.heic").write_bytes(b"x")
-    with pytest.raises(DataError, match=r"It has 1 file of a kind that is not read: 1 \.heic; pip install pillow-heif"):
+    with pytest.raises(DataError, match=r"1 file of a kind that is not read: 1 \.heic; pip install 'c3clust\[heic\]'"):
         data.load(tmp_path)
 
 
@@ -59,24 +61,16 @@ def test_without_avif_such_files_are_counted(tmp_path, monkeypatch, again):
     assert data.load(tmp_path).left == ["1 file of a kind that is not read: 1 .avif"]
 
 
-def test_heic_is_read_where_pillow_heif_is_installed(tmp_path, monkeypatch, again):
-    class Fake(ImageFile.ImageFile):
-        """A decoder that is registered as that of pillow-heif."""
-
-        format = "HEIF"
-
-        def _open(self):
-            self._mode, self._size, self.tile = "RGB", (4, 4), []
-
-        def load(self):
-            self._im = Image.new("RGB", (4, 4), "white").im
-
-    def register_heif_opener():
-        Image.register_open("HEIF", Fake, lambda prefix: prefix.startswith(b"FAKE"))
-
-    module = SimpleNamespace(register_heif_opener=register_heif_opener, __spec__=SimpleNamespace())
-    monkeypatch.setitem(sys.modules, "pillow_heif", module)
-    (tmp_path / "a.HEIC").write_bytes(b"FAKE")
-    found = data.load(tmp_path, workers=1)
+def test_heic_is_read_where_pillow_heif_is_installed(tmp_path, again):
+    pillow_heif = pytest.importorskip("pillow_heif")
+    pillow_heif.from_pillow(Image.new("RGB", (64, 48), "red")).save(tmp_path / "a.HEIC", quality=95)
+    whole = (tmp_path / "a.HEIC").read_bytes()
+    (tmp_path / "cut.heic").write_bytes(whole[: len(whole) // 2])
+    (tmp_path / "noise.heif").write_bytes(whole[:200] + bytes(len(whole) - 200))
+    (tmp_path / "other.hif").write_bytes(b"x")
+    found = data.load(tmp_path, workers=1, max_bad=1)
     assert found.names == ["a.HEIC"]
-    assert found.x.min() == 255
+    red, green, blue = found.x[0].reshape(3, -1).mean(axis=1)
+    assert (red > 245, green < 10, blue < 10) == (True, True, True)
+    assert sorted(name for name, _ in found.skipped) == ["cut.heic", "noise.heif", "other.hif"]
+    assert found.left == []

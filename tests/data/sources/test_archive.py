@@ -143,7 +143,7 @@ def test_a_zip_member_cannot_unfold_beyond_what_it_declares(tmp_path):
 @pytest.mark.parametrize("content", [b"", b"nonsense" * 200, struct.pack("<4sH", b"PK\5\6", 0)])
 def test_what_is_no_archive_is_named(tmp_path, name, content):
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(DataError, match=rf"{name} (is damaged or no archive|holds no images)"):
+    with pytest.raises(DataError, match=rf"{name} (is damaged or not an archive|contains no images)"):
         data.load(tmp_path / name)
 
 
@@ -161,7 +161,7 @@ def test_a_truncated_archive_is_an_error_or_a_skip_never_a_traceback(photos, tmp
 def test_an_archive_without_images(tmp_path):
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
         archive.writestr("notes.txt", "nothing")
-    with pytest.raises(DataError, match="holds no images"):
+    with pytest.raises(DataError, match="contains no images"):
         data.load(tmp_path / "a.zip")
 
 

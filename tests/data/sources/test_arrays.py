@@ -68,8 +68,8 @@ def test_rows_are_kept_in_a_type_that_holds_them(given, kept):
     [
         (np.zeros((5,)), r"\(5,\)"),
         (np.zeros((2, 2, 2, 2, 2)), r"\(2, 2, 2, 2, 2\)"),
-        (np.zeros((0, 8, 8)), "holds nothing"),
-        (np.zeros((4, 0)), "holds nothing"),
+        (np.zeros((0, 8, 8)), "is empty"),
+        (np.zeros((4, 0)), "is empty"),
         (np.full((3, 8, 8), np.nan), "NaN or infinite values in 3 of 3"),
         (np.array([[1.0, 2.0], [np.inf, 0.0]]), "first at index 1"),
         (np.full((3, 8, 8), -1.0), "from -1 to -1"),
@@ -78,7 +78,7 @@ def test_rows_are_kept_in_a_type_that_holds_them(given, kept):
         (np.zeros((3, 1, 8, 3)), "may be"),
         (np.array([["a", "b"]]), "<U1"),
         (np.array([None, 3]), "object"),
-        ([[1, 2], [3]], "block of numbers"),
+        ([[1, 2], [3]], "array of numbers"),
         (np.zeros((2, 2), complex), "complex"),
     ],
 )

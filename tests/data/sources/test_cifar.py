@@ -148,13 +148,13 @@ def test_fewer_records_than_official_are_noted_not_refused(tmp_path, caplog):
     images = data.load(tmp_path / "c")
     assert len(images) == 18
     (note,) = images.notes
-    assert "holds 18 images; the official CIFAR-10 has 60,000" in note
+    assert "contains 18 images; the official CIFAR-10 has 60,000" in note
     assert note in caplog.text
 
 
 def test_the_other_cifar_is_not_taken_for_the_one_asked(tmp_path):
     write(tmp_path / "c", "cifar-100-binary")
-    with pytest.raises(DataError, match="holds CIFAR-100, not cifar10"):
+    with pytest.raises(DataError, match="contains CIFAR-100, not cifar10"):
         data.load("cifar10", root=tmp_path / "c")
 
 
@@ -171,7 +171,7 @@ def test_a_truncated_archive_and_hostile_members(tmp_path):
         archive.addfile(other, io.BytesIO(b"abc"))
     np.testing.assert_array_equal(data.load(path).x, x)
     path.write_bytes(path.read_bytes()[:-3000])
-    with pytest.raises(DataError, match="damaged or cut short"):
+    with pytest.raises(DataError, match="damaged or truncated"):
         data.load(path)
 
 

@@ -34,9 +34,9 @@ def test_views_of_an_array():
 
 def test_without_being_told_three_axes_are_pictures():
     assert data.load(np.abs(STACKED) / 9).x.shape == (12, 1, 3, 5)
-    with pytest.raises(InputError, match="if these are embeddings"):
+    with pytest.raises(InputError, match="for embeddings"):
         data.load(STACKED)
-    with pytest.raises(InputError, match=r"embeddings are \[n, F\]"):
+    with pytest.raises(InputError, match=r"embeddings must be \[n, F\]"):
         data.load(np.zeros((3, 3, 3, 3)), embeddings=True)
     with pytest.raises(InputError, match="finite"):
         data.load(np.full((4, 2, 3), np.nan), embeddings=True)
@@ -175,7 +175,7 @@ def test_a_vector_column_of_any_name_is_found_and_told(tmp_path):
 
 def test_of_several_vector_columns_one_is_named(tmp_path):
     path = parquet(tmp_path / "x.parquet", one=FLAT, two=2 * FLAT, price=np.arange(12.0) ** 2)
-    with pytest.raises(InputError, match=r"2 columns of lists \(one, two\): name one with --column"):
+    with pytest.raises(InputError, match=r"2 columns of lists \(one, two\): select one with --column"):
         data.load(path)
     np.testing.assert_allclose(data.load(path, columns=["two"]).x[:], 2 * FLAT, rtol=1e-6)
     table = data.load(path, columns=["price"])

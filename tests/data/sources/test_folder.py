@@ -76,7 +76,7 @@ def test_too_many_unreadable_files_stop_the_run_by_name(photos):
 
 def test_nothing_readable_and_nothing_at_all(tmp_path):
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match="holds no images"):
+    with pytest.raises(DataError, match="contains no images"):
         data.load(tmp_path / "empty")
     (tmp_path / "empty" / "a.png").write_bytes(b"?")
     with pytest.raises(DataError, match="no readable image among its 1 files"):

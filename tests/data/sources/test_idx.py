@@ -48,7 +48,7 @@ def test_by_name_and_as_a_subset(tmp_path, monkeypatch, caplog):
     np.testing.assert_array_equal(part.x[:, 0], x[chosen])
     np.testing.assert_array_equal(part.x, again.x)
     assert len(part.names) == len(part.y) == 2000
-    with pytest.raises(DataError, match="asks for 3,000"):
+    with pytest.raises(DataError, match="requests 3,000"):
         data.load("mnist-3k")
 
 

@@ -37,7 +37,7 @@ def test_rows_without_a_readable_file_are_skipped(photos):
     ("text", "words"),
     [
         ("ant/0.png,red\nant/1.png,blue\n", "none for images"),
-        ("path,label\n", "holds no images"),
+        ("path,label\n", "contains no images"),
         ("path,label\nant/0.png,\n", "no label in row 1"),
         ("path,label\nant/0.png\n", "1 cells in row 1"),
     ],

@@ -40,6 +40,14 @@ def test_labels_and_names_of_rows_are_not_clustered(tmp_path):
     assert chosen.y is None
 
 
+def test_columns_that_are_not_clustered_are_listed(tmp_path):
+    table = data.load(csv(tmp_path, "id,width,height,class\nr7,5,1,b\nr9,2,3,a\nr8,3,2,b\n"), columns=["width"])
+    assert table.taken == "columns width"
+    assert table.left == [
+        "column 'class' (true labels, for scores only)", "column 'id' (names of the rows)", "columns height",
+    ]  # fmt: skip
+
+
 def test_a_number_that_differs_in_most_rows_is_no_class(tmp_path):
     table = data.load(csv(tmp_path, "width,target\n" + "".join(f"{i},{i * 1.5}\n" for i in range(10))))
     assert table.y is None
@@ -68,7 +76,7 @@ def test_one_column_of_words_is_texts_too(tmp_path):
 def test_texts_beside_other_columns_may_be_meant_either_way(tmp_path):
     rows = [f"{text},{(7 * i) % 5}" for i, text in enumerate(SENTENCES)]
     path = csv(tmp_path, "\n".join(["said,stars", *rows]))
-    with pytest.raises(InputError, match=r"texts \(said\) or as a table \(stars\): say --column said or --kind table"):
+    with pytest.raises(InputError, match=r"texts \(said\) or as a table \(stars\): use --column said or --kind table"):
         data.load(path)
     assert data.load(path, columns=["said"]).kind == "text"
     assert data.load(path, kind="text").x.tolist() == SENTENCES
@@ -77,7 +85,7 @@ def test_texts_beside_other_columns_may_be_meant_either_way(tmp_path):
 
 def test_a_name_of_images_over_other_cells_is_asked_back(tmp_path):
     path = csv(tmp_path, "file,size\nx86,3\narm,4\n")
-    with pytest.raises(InputError, match="'x86' is no image file: say --kind image, or --kind table"):
+    with pytest.raises(InputError, match="'x86' is not an image file: use --kind image, or --kind table"):
         data.load(path)
     assert data.load(path, kind="table").columns[0].levels == ("arm", "x86")
 
@@ -90,15 +98,15 @@ def test_a_text_that_ends_like_a_file_is_still_a_text(tmp_path):
 @pytest.mark.parametrize(
     ("text", "options", "words"),
     [
-        ("", {}, "holds no rows"),
-        ("a,b\n", {}, "holds no rows"),
+        ("", {}, "contains no rows"),
+        ("a,b\n", {}, "contains no rows"),
         ("a,b\n1,2\n3\n", {}, "1 cells in row 2 and 2 columns"),
         ("a,a\n1,2\n", {}, "more than one column 'a'"),
         ("a,b\n1,inf\n2,3\n", {}, "infinite number in column 'b'"),
         ("age,job\n1,x\n", {"columns": ["wage"]}, r"no column 'wage'. Did you mean age\? Known: age, job"),
         ("age,job\n1,x\n", {"columns": ["u", "v"]}, "none of the columns u, v"),
-        ("a,b\nx y z,p q r\nu v w,s t u\n", {}, r"texts \(a, b\): say --column a"),
-        ("a,b\nx,p\ny,q\n", {"kind": "text"}, "2 columns of words: name the one"),
+        ("a,b\nx y z,p q r\nu v w,s t u\n", {}, r"texts \(a, b\): use --column a"),
+        ("a,b\nx,p\ny,q\n", {"kind": "text"}, "2 columns of words: select the one"),
         ("a,label\n1,x\n2,\n3,x\n4,y\n", {}, "no label in row 2"),
     ],
 )
@@ -122,7 +130,7 @@ def test_parquet_with_types_of_its_own(tmp_path):
     table = data.load(tmp_path / "t.parquet")
     np.testing.assert_array_equal(table.x, [[1, 0.5, 1, 0], [np.nan, np.nan, np.nan, 1], [3, 2, 0, np.nan]])
     assert table.columns[2].levels == ("False", "True")
-    assert list(table.notes) == ["Column 'when' is left out: its cells are neither numbers nor words, but list."]
+    assert list(table.notes) == ["Column 'when' is ignored: its cells are neither numbers nor words, but list."]
 
 
 def test_a_data_frame():

@@ -19,9 +19,9 @@ def test_lines_are_texts_and_keep_their_number(tmp_path):
     [
         (b"caf\xe9\n", r"not in UTF-8 \(line 1 has the byte 0xe9\).*iconv"),
         (b"good\nna\xefve\n", r"line 2"),
-        (b"a\0b\n", "no text"),
-        (b"\n \n", "holds no text"),
-        (b"", "holds no text"),
+        (b"a\0b\n", "is not a text file"),
+        (b"\n \n", "contains no text"),
+        (b"", "contains no text"),
     ],
 )
 def test_a_file_that_is_no_text_gets_one_sentence(tmp_path, content, words):

@@ -45,7 +45,7 @@ def test_training_images_with_their_classes(tiny, tmp_path, end, caplog):
         assert images.classes == SYNSETS
         np.testing.assert_array_equal(images.y, [0, 0, 0, 1, 1, 1])
         assert all("train/" in name for name in images.names)
-    assert "holds 6 images; the official Tiny-ImageNet has 100,000" in caplog.text
+    assert "contains 6 images; the official Tiny-ImageNet has 100,000" in caplog.text
 
 
 def test_smaller_if_asked_but_never_enlarged(tiny):

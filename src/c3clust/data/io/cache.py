@@ -1,8 +1,8 @@
-"""Arrays cached on disk: `Entry`, and the entries of decoded pictures.
+"""Arrays cached on disk: `Entry`, and the entries of decoded images.
 
 An entry consists of two files named by the hash of its key: `<hash>.npy`, an array that is memory-mapped, and
 `<hash>.json` with its metadata and the hash of the array, which is compared before each use. The key of decoded
-pictures includes the name, size, offset and modification time of every file, the working size, the channels and the
+images includes the name, size, offset and modification time of every file, the working size, the channels and the
 decoder. Files are flushed to disk and then renamed into place. The folder may be deleted at any time.
 """
 
@@ -63,7 +63,7 @@ def _digest(path: Path) -> str:
 def new_array(path: Path, shape: tuple[int, ...], dtype: type) -> BinaryIO:
     """A new .npy file, open for its values in order.
 
-    They are written plainly: a full disk is an OSError then, where a write to a memory map ends the process.
+    They are not written through a memory map, where a full disk ends the process: here it is an OSError.
     """
     file = open(path, "xb")  # noqa: SIM115
     header = {"descr": np.lib.format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": shape}
@@ -74,7 +74,7 @@ def new_array(path: Path, shape: tuple[int, ...], dtype: type) -> BinaryIO:
 def picture_entry(
     folder: Path, spans: Sequence[Span], names: Sequence[str], stamps: Sequence[str], settings: dict[str, Any]
 ) -> Entry:
-    """The entry of the decoded pictures of one source at one working size."""
+    """The entry of the decoded images of one source at one working size."""
     key = hashlib.sha256(json.dumps([FORMAT, decoder(), settings, list(stamps)]).encode())
     for span, name in zip(spans, names, strict=True):
         key.update(f"{name}\0{span.offset}\0{span.size}\0".encode("utf-8", "surrogatepass"))
@@ -82,13 +82,13 @@ def picture_entry(
 
 
 def load_pictures(entry: Entry) -> tuple[np.ndarray, list[str]] | None:
-    """The pictures and a reason or "" per file; None if the entry is missing or damaged."""
+    """The images and a reason or "" per file; None if the entry is missing or damaged."""
     x, info = entry.load() or (np.empty(0), {})
     return (x, info["reasons"]) if list(x.shape) == info.get("shape") and "reasons" in info else None
 
 
 def store_pictures(entry: Entry, chunks: Iterable[tuple[np.ndarray, list[str], bool]], channels: int | None) -> None:
-    """Write the readable pictures of all chunks (pixels, reasons, grey), one chunk in memory at a time."""
+    """Write the readable images of all chunks (pixels, reasons, grey), one chunk in memory at a time."""
     folder = entry.array.parent
     try:
         folder.mkdir(parents=True, exist_ok=True)

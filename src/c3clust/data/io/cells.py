@@ -38,8 +38,8 @@ def read_cells(path: Path) -> Cells:
     for number, row in enumerate(rows, 1):
         if len(row) != len(header):
             raise DataError(
-                f"{path} has {len(row)} cells in row {number} and {len(header)} columns. Give each row a cell for each "
-                "column, and put cells that hold the separator in quotes."
+                f"{path} has {len(row)} cells in row {number} and {len(header)} columns. Each row needs one "
+                "cell per column; quote cells that contain the separator."
             )
     columns = zip(*rows, strict=True) if rows else ([] for _ in header)
     return {name: list(column) for name, column in zip(header, columns, strict=True)}
@@ -112,7 +112,7 @@ def unique_columns(names: Sequence[str], path: Path) -> Sequence[str]:
     """The names of columns; DataError if one is there twice."""
     if len(set(names)) < len(names):
         twice = next(name for name, count in Counter(names).items() if count > 1)
-        raise DataError(f"{path} has more than one column {twice!r}. Give each its own name.")
+        raise DataError(f"{path} has more than one column {twice!r}. Column names must differ.")
     return names
 
 
@@ -136,8 +136,16 @@ def _read_parquet(path: Path, rows: int | None) -> Cells:
         return {name: column[:rows] for name, column in found.items()}
 
 
-def parquet_batches(file: Any, path: Path, columns: Sequence[str] | None = None, rows: int = BATCH) -> Iterator[Any]:
+def parquet_batches(
+    file: Any,
+    path: Path,
+    columns: Sequence[str] | None = None,
+    rows: int = BATCH,
+    groups: Sequence[int] | None = None,
+) -> Iterator[Any]:
     """The record batches of a Parquet file, as long as they unpack to a plausible number of bytes.
+
+    groups: of these row groups only.
 
     A value that is repeated takes next to nothing in the file, and its full size in memory: batches have fewer rows
     where a value may be large, which is no longer than its column chunk.
@@ -149,7 +157,8 @@ def parquet_batches(file: Any, path: Path, columns: Sequence[str] | None = None,
     longest = max((chunk.total_uncompressed_size for chunk in chunks), default=0)
     most = unpacked_limit(path.stat().st_size)
     rows = int(min(max(most // (4 * max(longest, 1)), 1), rows))
-    yield from within_budget(file.iter_batches(batch_size=rows, columns=columns), path, path.stat().st_size)
+    batches = file.iter_batches(batch_size=rows, columns=columns, row_groups=groups)
+    yield from within_budget(batches, path, path.stat().st_size)
 
 
 def within_budget(batches: Iterable[Any], path: Path, size: int) -> Iterator[Any]:

@@ -1,6 +1,6 @@
 """One encoded image -> uint8 [3, S, S], or crops of it at its own size and aspect.
 
-Every picture is rotated upright (EXIF), converted to 8-bit RGB, and resized to S × S with an antialiased bilinear
+Every image is rotated upright (EXIF), converted to 8-bit RGB, and resized to S × S with an antialiased bilinear
 filter, without cropping, as in the paper's evaluation. The first frame of an animation is used; transparency is
 composited on white; 16-bit values are divided by 257. JPEGs much larger than S are decoded at a reduced scale of at
 least 2 S; for crops, of at least S in the smallest crop. simplejpeg decodes JPEG if it is installed, Pillow all else.
@@ -93,9 +93,9 @@ def decode(data: bytes, size: int) -> np.ndarray:
 
 
 def decode_crops(data: bytes, draw: Callable[[int, int], np.ndarray], size: tuple[int, int]) -> np.ndarray:
-    """uint8 [V, 3, *size]: parts of the upright picture, resized as in `decode` (and in torchvision, for pictures).
+    """uint8 [V, 3, *size]: parts of the upright image, resized as in `decode` (and in torchvision, for images).
 
-    draw: (height, width) of the picture -> boxes [V, 4] (top, left, height, width). A JPEG is decoded at the smallest
+    draw: (height, width) of the image -> boxes [V, 4] (top, left, height, width). A JPEG is decoded at the smallest
     scale at which no crop has fewer pixels than the result, or at its own.
     """
     from PIL.Image import Resampling
@@ -128,7 +128,7 @@ def _reasons() -> Iterator[None]:
     except Unreadable:
         raise
     except UnidentifiedImageError as error:
-        raise Unreadable("not an image that can be read (JPEG, PNG, WebP, BMP, TIFF, GIF or PPM)") from error
+        raise Unreadable("not a readable image (JPEG, PNG, WebP, BMP, TIFF, GIF or PPM)") from error
     except Exception as error:  # Pillow raises almost anything on hostile bytes
         raise Unreadable((str(error).strip().splitlines() or [type(error).__name__])[0]) from error
 
@@ -149,7 +149,7 @@ def _open(data: bytes) -> "Image":
 
 
 def _turn(image: "Image") -> "Transpose | None":
-    """The transposition for the EXIF orientation; None if the picture is upright or its EXIF data are damaged."""
+    """The transposition for the EXIF orientation; None if the image is upright or its EXIF data are damaged."""
     from PIL.Image import Transpose
 
     try:
@@ -159,7 +159,7 @@ def _turn(image: "Image") -> "Transpose | None":
 
 
 def _pixels(image: "Image", data: bytes, least: int) -> "Image":
-    """The decoded picture, by simplejpeg if possible, else by Pillow; a JPEG perhaps reduced to sides of `least`."""
+    """The decoded image, by simplejpeg if possible, else by Pillow; a JPEG perhaps reduced to sides of `least`."""
     from PIL.Image import fromarray
 
     jpeg = image.format in JPEG
@@ -200,7 +200,7 @@ def _to_8_bits(values: np.ndarray, mode: str) -> np.ndarray:
     values = values.astype(np.float32)
     low, high = float(values.min()), float(values.max())
     if not (low >= 0 and high <= 65535):
-        raise Unreadable(f"values from {low:g} to {high:g}: 0 to 65535 is needed")
+        raise Unreadable(f"values from {low:g} to {high:g}: they must be in 0 to 65535")
     if mode == "F" and high <= 1:
         return np.rint(values * 255).astype(np.uint8)
     deep = mode.startswith("I;16") or high > 255

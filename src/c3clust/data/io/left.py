@@ -1,4 +1,4 @@
-"""What a folder or archive holds beside the images that are read: counted by kind, and told at the end of a fit."""
+"""Files of a folder or archive that are not read, counted by kind and reported at the end of a fit."""
 
 from collections import Counter
 from pathlib import PurePosixPath
@@ -11,7 +11,7 @@ MOST = 5  # kinds that are listed
 
 
 class LeftOut:
-    """Counts the files that are not wanted; `wants` decides."""
+    """Counts the files that are not read; `wants` decides."""
 
     def __init__(self) -> None:
         self.kinds: Counter[str] = Counter()
@@ -27,7 +27,7 @@ class LeftOut:
         if file.name.lower().endswith(extensions()):
             self.hidden += 1
         elif not file.name.startswith("."):
-            self.kinds[file.suffix.lower() or "without an ending"] += 1
+            self.kinds[file.suffix.lower() or "without an extension"] += 1
         return False
 
     def sentences(self) -> list[str]:
@@ -38,20 +38,20 @@ class LeftOut:
         >>> left.sentences()
         ['1 file of a kind that is not read: 1 .txt', '1 image in a folder or file whose name begins with a dot']
         """
-        told, n = [], self.kinds.total()
+        found, n = [], self.kinds.total()
         if n:
             listed = [f"{count:,} {kind}" for kind, count in self.kinds.most_common(MOST)]
             more = (
                 [f"{n - sum(c for _, c in self.kinds.most_common(MOST)):,} of others"] if len(self.kinds) > MOST else []
             )
-            way = "; pip install pillow-heif to read HEIC" if any(self.kinds[kind] for kind in HEIF) else ""
+            way = "; pip install 'c3clust[heic]' to read HEIC" if any(self.kinds[kind] for kind in HEIF) else ""
             kinds = "1 file of a kind that is" if n == 1 else f"{n:,} files of kinds that are"
-            told.append(f"{kinds} not read: {', '.join([*listed, *more])}{way}")
+            found.append(f"{kinds} not read: {', '.join([*listed, *more])}{way}")
         if self.hidden:
             images = (
                 "1 image in a folder or file whose name begins"
                 if self.hidden == 1
                 else (f"{self.hidden:,} images in folders or files whose names begin")
             )
-            told.append(f"{images} with a dot")
-        return told
+            found.append(f"{images} with a dot")
+        return found

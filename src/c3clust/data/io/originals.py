@@ -1,6 +1,6 @@
-"""Pictures whose random crops are taken from the original files, at their own size and aspect.
+"""Images whose random crops are taken from the original files, at their own size and aspect.
 
-Evaluation sees each picture squashed to S × S. A crop of that copy has neither the detail nor the aspect of a crop of
+Evaluation sees each image squashed to S × S. A crop of that copy has neither the detail nor the aspect of a crop of
 the original, which is what the papers train on.
 """
 
@@ -19,9 +19,9 @@ VIEWS = 2
 
 
 class Originals:
-    """Indexed like x [n, C, S, S], the pictures for evaluation; `crops` reads the original files.
+    """Indexed like x [n, C, S, S], the images for evaluation; `crops` reads the original files.
 
-    x: an array, a memory map or a stream. files: the same pictures, as a stream.
+    x: an array, a memory map or a stream. files: the same images, as a stream.
     """
 
     def __init__(self, x: ArrayLike, files: Stream) -> None:
@@ -49,9 +49,9 @@ class Originals:
 
 
 class Crops(Stream):
-    """Two random crops of each picture, decoded on access: indexed like a uint8 array [n, 2, C, height, width].
+    """Two random crops of each image, decoded on access: indexed like a uint8 array [n, 2, C, height, width].
 
-    `draw` decides the boxes from the position and the size of a picture, so that a crop does not depend on which thread
+    `draw` decides the boxes from the position and the size of an image, so that a crop does not depend on which thread
     makes it, or when.
     """
 

@@ -1,12 +1,12 @@
 """Decodes image files to Samples, for folders, archives, tables and the photographic datasets.
 
 Working size S: `image_size` if given; else the longest side found among the files, at most `largest` (64). Every
-picture is resized to S × S. Channels: 1 if every picture is grey (its three channels equal everywhere), else 3.
+image is resized to S × S. Channels: 1 if every image is grey (its three channels equal everywhere), else 3.
 
-If the decoded pictures (counted at three channels) fit in the memory limit, they are decoded once, in worker processes,
+If the decoded images (counted at three channels) fit in the memory limit, they are decoded once, in worker processes,
 to one uint8 array. Otherwise they are decoded once to find the unreadable files, so that indices stay stable, and then
-on each access: see `stream.Stream`. With `cache`, the decoded pictures are stored in a memory map on disk instead. With
-`originals`, random crops are taken from the files as they are: see `originals.Originals`.
+on each access: see `stream.Stream`. With `cache`, the decoded images are stored in a memory map on disk instead. With
+`originals`, random crops are taken from the original files: see `originals.Originals`.
 """
 
 import os
@@ -36,10 +36,10 @@ FIRST = 32  # files measured before worker processes are started
 
 @dataclass(frozen=True)
 class EncodedFiles:
-    """Pictures that are still encoded in their files.
+    """Images that are still encoded in their files.
 
     spool: the temporary file of some of the spans; origin: the files from which the spool was written; left: what the
-    source holds beside.
+    source contains besides images.
     """
 
     spans: Sequence[Span]
@@ -60,13 +60,13 @@ class EncodedFiles:
         return replace(self, spans=spans, names=names, y=None if self.y is None else self.y[index])
 
 
-Decoded = tuple[np.ndarray, list[str], bool]  # of a chunk: pictures [k, 3, S, S], a reason or "" per file, all grey?
+Decoded = tuple[np.ndarray, list[str], bool]  # of a chunk: images [k, 3, S, S], a reason or "" per file, all grey?
 
 
 def to_samples(files: EncodedFiles, options: Options) -> Samples:
     """Decode the files, or prepare to stream them. Unreadable files are listed in `skipped`."""
     if not files.spans:
-        raise DataError(f"{files.place} holds no images. JPEG, PNG, WebP, BMP, TIFF, GIF and PPM files are read.")
+        raise DataError(f"{files.place} contains no images. JPEG, PNG, WebP, BMP, TIFF, GIF and PPM files are read.")
     if options.listed:
         listed = Stream(files.spans, files.names, 3, DEFAULT_SIZE, 1, None, files.spool)
         return Samples(listed, files.names, place=files.place)
@@ -84,7 +84,7 @@ def to_samples(files: EncodedFiles, options: Options) -> Samples:
 
 
 def drawn(n: int, most: int) -> np.ndarray:
-    """At most so many of n positions: the first of a fixed permutation, in order."""
+    """At most `most` of n positions: the first of a fixed permutation, in order."""
     return np.sort(np.random.default_rng(0).permutation(n)[:most])
 
 
@@ -129,7 +129,7 @@ def _longest(spans: Sequence[Span], bound: int) -> int:
 
 
 def _decoded(files: EncodedFiles, size: int, options: Options) -> tuple[ArrayLike, list[str]]:
-    """The readable pictures, in memory, in the cache or as a stream; and a reason or "" per file."""
+    """The readable images, in memory, in the cache or as a stream; and a reason or "" per file."""
     if options.cache is not None:
         return _through_cache(files, size, options)
     memory = available_memory() if options.memory is None else options.memory
@@ -152,7 +152,7 @@ def _decoded(files: EncodedFiles, size: int, options: Options) -> tuple[ArrayLik
 
 
 def _decoded_together(files: EncodedFiles, size: int, memory: int, options: Options) -> tuple[ArrayLike, list[str]]:
-    """`_decoded`, where each process decodes a part of the files; all of them get all pictures."""
+    """`_decoded`, where each process decodes a part of the files; all of them get all images."""
     from c3clust import dist  # which needs torch
 
     n, part = len(files.spans), dist.part(len(files.spans))
@@ -200,7 +200,7 @@ def _cached(files: EncodedFiles, size: int, options: Options) -> tuple[np.ndarra
         cache.store_pictures(entry, _chunks(files.spans, size, options), options.channels)
         found = cache.load_pictures(entry)
     if found is None:
-        raise DataError(f"The cache {options.cache} cannot be read back. Delete the folder or choose another.")
+        raise DataError(f"The cache {options.cache} cannot be read. Delete the folder or choose another.")
     return found
 
 
@@ -223,14 +223,14 @@ def _decode_chunk(spans: Sequence[Span], size: int, look_for_grey: bool) -> Deco
 
 
 def _check_bad(files: EncodedFiles, bad: Sequence[tuple[str, str]], max_bad: float) -> None:
-    """DataError if no file could be read, or if the share of unreadable ones exceeds `max_bad`."""
+    """DataError if no file could be read, or if the fraction of unreadable ones exceeds `max_bad`."""
     n = len(files.spans)
     first = "; ".join(f"{name}: {reason}" for name, reason in bad[:3]) + ("; …" if len(bad) > 3 else "")
     if len(bad) == n:
         raise DataError(f"{files.place} has no readable image among its {n:,} files ({first}).")
     if len(bad) > max_bad * n:
         raise DataError(
-            f"{files.place} has {len(bad):,} unreadable files of {n:,}, more than the share "
+            f"{files.place} has {len(bad):,} unreadable files of {n:,}, more than the fraction "
             f"max_bad={max_bad:g} ({first}). Remove them, or allow more with a larger max_bad."
         )
 

@@ -25,7 +25,7 @@ def list_tars(url: str) -> list[str]:
     pattern = path if "*" in path else f"{path.rstrip('/')}/*.tar"
     try:
         return [files.unstrip_protocol(each) for each in sorted(files.glob(pattern))]
-    except Exception as error:  # each file system has errors of its own
+    except Exception as error:  # each file system has its own errors
         raise DataError(f"{url} cannot be listed ({first_line(error)}). Check the address and the rights.") from error
 
 

@@ -1,16 +1,22 @@
-"""Vectors of Parquet files that do not fit in memory, read by row group."""
+"""Parquet files that do not fit in memory, read by row group: vectors as an array, and encoded pictures one by one."""
 
+import os
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
 
-__all__ = ["KEPT", "Group", "RowGroups"]
+from c3clust.data.io.cells import open_parquet
 
-KEPT = 4  # row groups that stay in memory
+__all__ = ["HELD", "KEPT", "LARGEST", "ColumnChunk", "Group", "RowGroups", "read_cell"]
+
+KEPT = 4  # row groups of vectors that stay in memory
+HELD = 2**28  # bytes of row groups of pictures that stay in memory
+LARGEST = 2**27  # bytes of the pictures of a row group that is read in place
 
 
 @dataclass(frozen=True)
@@ -58,3 +64,33 @@ class RowGroups:
                 self._kept.popitem(last=False)
         self._kept.move_to_end(number)
         return self._kept[number]
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnChunk:
+    """One column of one row group of a file."""
+
+    group: int
+    column: str
+
+
+def read_cell(path: str, chunk: ColumnChunk, row: int) -> Any:
+    """One cell of a column chunk, which is read as a whole. The last ones stay in memory, up to HELD bytes.
+
+    Threads that need the same chunk wait for one of them to read it.
+    """
+    status = os.stat(path)
+    key = (path, status.st_mtime_ns, status.st_size, chunk)
+    with _lock:
+        if key not in _held:
+            with open_parquet(Path(path)) as file:
+                _held[key] = file.read_row_group(chunk.group, columns=[chunk.column]).column(0)
+            while len(_held) > 1 and sum(cells.nbytes for cells in _held.values()) > HELD:
+                _held.popitem(last=False)
+        _held.move_to_end(key)
+        cells = _held[key]
+    return cells[row].as_py()
+
+
+_lock = Lock()
+_held: OrderedDict[tuple[str, int, int, ColumnChunk], Any] = OrderedDict()

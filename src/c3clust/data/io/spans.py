@@ -1,4 +1,4 @@
-"""The location of one encoded image: a whole file, or a part of a tar, zip or spool file.
+"""The location of one encoded image: a whole file, a part of a tar, zip or spool file, or a cell of a Parquet file.
 
 Spans are plain values. Worker processes and threads read them independently; each opens the file itself.
 """
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from c3clust.data.io.remote import is_url, read_range
+from c3clust.data.io.row_groups import ColumnChunk, read_cell
 from c3clust.data.io.scratch import Scratch
 from c3clust.errors import DataError
 from c3clust.limits import limit
@@ -32,6 +33,8 @@ class Span:
 
     path: that of a file, or a URL, which is never deflated.
 
+    chunk: the column chunk of a Parquet file that has the image in row `offset`.
+
     refused: the reason why this image must not be read, found when its source was listed.
     """
 
@@ -41,6 +44,7 @@ class Span:
     stored: int = -1
     deflated: bool = False
     refused: str = ""
+    chunk: ColumnChunk | None = None
 
 
 def read_span(span: Span) -> bytes:
@@ -49,6 +53,8 @@ def read_span(span: Span) -> bytes:
         raise Unreadable(span.refused)
     if refused := too_large(span.size):
         raise Unreadable(refused)
+    if span.chunk is not None:
+        return _read_cell(span, span.chunk)
     try:
         length = min(span.size if span.stored < 0 else span.stored, limit("C3CLUST_MAX_IMAGE"))
         if is_url(span.path):
@@ -59,6 +65,17 @@ def read_span(span: Span) -> bytes:
     except OSError as error:
         raise Unreadable(error.strerror or str(error)) from error
     return _inflate(raw, span.size) if span.deflated else raw
+
+
+def _read_cell(span: Span, chunk: ColumnChunk) -> bytes:
+    try:
+        cell = read_cell(span.path, chunk, span.offset)
+    except (OSError, IndexError, DataError) as error:
+        raise Unreadable(getattr(error, "strerror", None) or str(error)) from error
+    data = cell.get("bytes") if isinstance(cell, dict) else cell
+    if not isinstance(data, bytes) or len(data) != span.size:
+        raise Unreadable("the table has changed")
+    return data
 
 
 def too_large(size: int) -> str:
@@ -128,5 +145,5 @@ class Spool:
                 self._scratch.remove()
             raise DataError(
                 f"Images cannot be copied to the temporary folder {tempfile.gettempdir()} ({error.strerror or error}): "
-                f"{written:,} bytes were needed so far. Make room, or set TMPDIR to a folder that has some."
+                f"{written:,} bytes were needed so far. Free some space, or set TMPDIR to another folder."
             ) from error

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from c3clust.data.io.decode import decode
+from c3clust.data.io.row_groups import HELD
 from c3clust.data.io.spans import Span, Spool, Unreadable, read_span
 from c3clust.data.io.workers import worker_count
 from c3clust.errors import DataError
@@ -21,8 +22,8 @@ class Stream:
     `stream[index]` decodes the images on access. `stream.prefetch(batches)` decodes the next batches in threads while
     the current one is in use (the decoders release the GIL).
 
-    Memory: with batches of N images, at most (ahead + 2) · N · C · S² bytes of decoded pictures, where ahead is 4 or
-    less if the limit `memory` requires it, at least 1; plus one encoded and one full-size picture per worker thread.
+    Memory: with batches of N images, at most (ahead + 2) · N · C · S² bytes of decoded images, where ahead is 4 or
+    less if the limit `memory` requires it, at least 1; plus one encoded and one full-size image per worker thread.
     Neither depends on n. Names and spans take about 500 bytes per image.
     """
 
@@ -68,10 +69,19 @@ class Stream:
 
     @property
     def shards(self) -> list[range]:
-        """The positions of the images of each file, where files hold several: those of archives."""
-        paths = [span.path for span in self.spans]
-        starts = [i for i in range(len(paths)) if i == 0 or paths[i] != paths[i - 1]]
-        return [range(i, j) for i, j in zip(starts, [*starts[1:], len(paths)], strict=True)]
+        """The positions of the images of each file, where files hold several: archives, and row groups of Parquet."""
+        places = [(span.path, span.chunk) for span in self.spans]
+        starts = [i for i in range(len(places)) if i == 0 or places[i] != places[i - 1]]
+        return [range(i, j) for i, j in zip(starts, [*starts[1:], len(places)], strict=True)]
+
+    @property
+    def together(self) -> int | None:
+        """How many images may be read in any order at the cost of reading along; None if all of them.
+
+        Those of a row group of Parquet are read together, and so many row groups stay in memory.
+        """
+        sizes = [span.size for span in self.spans if span.chunk is not None]
+        return max(HELD // 2 * len(sizes) // max(sum(sizes), 1), 1) if sizes else None
 
     def subset(self, index: np.ndarray) -> "Stream":
         spans, names = [self.spans[i] for i in index], [self.names[i] for i in index]
@@ -114,8 +124,8 @@ class Stream:
             return self._pixels(i)
         except Unreadable as error:
             raise DataError(
-                f"{self.names[i]} could be read when the run began and cannot be read now ({error}). "
-                "Leave the source unchanged while it is in use."
+                f"{self.names[i]} was readable when the run started and is not readable now ({error}). "
+                "Do not change the source while it is in use."
             ) from error
 
     def _pixels(self, i: int) -> np.ndarray:
@@ -126,3 +136,13 @@ def _finish(pixels: np.ndarray, jobs: list[Future[None]]) -> np.ndarray:
     for job in jobs:
         job.result()
     return pixels
+
+
+def in_blocks(line: np.ndarray, size: int, random: np.random.Generator) -> np.ndarray:
+    """The line, shuffled within blocks of this size.
+
+    >>> [sorted(block) for block in in_blocks(np.arange(6), 3, np.random.default_rng(0)).reshape(2, 3).tolist()]
+    [[0, 1, 2], [3, 4, 5]]
+    """
+    blocks = [random.permutation(line[i : i + size]) for i in range(0, len(line), size)]
+    return np.concatenate(blocks) if blocks else line

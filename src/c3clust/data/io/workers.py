@@ -19,8 +19,8 @@ def worker_count(workers: int | None) -> int:
     if workers is not None:
         return max(1, workers)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    beside = os.environ.get("LOCAL_WORLD_SIZE", "1")
-    return max(cores // int(beside), 1) if beside.isdecimal() and int(beside) else cores
+    processes = os.environ.get("LOCAL_WORLD_SIZE", "1")
+    return max(cores // int(processes), 1) if processes.isdecimal() and int(processes) else cores
 
 
 def map_chunks(
@@ -49,5 +49,5 @@ def map_chunks(
         yield from pool(delayed(function)(chunk) for chunk in chunks[1:])
     except BrokenProcessPool as error:
         raise DataError(
-            "A worker process died while decoding images, perhaps for lack of memory. Try again with workers=1."
+            "A worker process died while decoding images, possibly out of memory. Try again with workers=1."
         ) from error

@@ -31,7 +31,7 @@ HEADERS = (
     tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE,
 )  # fmt: skip
 
-SPARSE = "it has a sparse file, whose map may have any size"
+SPARSE = "it contains a sparse file, which may unpack to any size"
 
 Listed = Iterator[tuple[str, Span]]
 Member = TypeVar("Member")
@@ -58,7 +58,9 @@ def list_archive(path: Path, wanted: Callable[[str], bool] = is_image_name) -> E
     except C3ClustError:
         raise
     except Exception as error:  # zipfile and tarfile raise almost anything on hostile bytes
-        raise DataError(f"{path} is damaged or no archive ({first_line(error)}). Make or fetch it again.") from error
+        raise DataError(
+            f"{path} is damaged or not an archive ({first_line(error)}). Create or download it again."
+        ) from error
     return EncodedFiles.of(found, str(path), spool=spool, origin=[path])
 
 
@@ -97,7 +99,7 @@ def refused_member(name: str, member: tarfile.TarInfo) -> str:
 class CheckedTarInfo(tarfile.TarInfo):
     """The header of a member, refused if its size is negative, or that of a header of headers large.
 
-    tarfile would go back in the file, for ever, or read the whole header into memory.
+    tarfile would seek back in the file in an endless loop, or read the whole header into memory.
     """
 
     @classmethod

@@ -1,14 +1,14 @@
 """Arrays, tensors, .npy and .npz files.
 
-    [n, C, H, W]  or  [n, H, W, C]    pictures, C of 1 or 3
-    [n, H, W]                         grey pictures
+    [n, C, H, W]  or  [n, H, W, C]    images, C of 1 or 3
+    [n, H, W]                         grey images
     [n, F]                            feature vectors, kept as float32 or float64
     [n, V, F]                         V views of each sample, the first the sample itself: with `embeddings=True`,
                                       or if the key in an .npz file is that of embeddings
 
-uint8 pictures are kept. Other numbers are converted to float32 in [0, 1]: they are divided by `pixel_max`, or, where it
+uint8 images are kept. Other numbers are converted to float32 in [0, 1]: they are divided by `pixel_max`, or, where it
 is not given, values within [0, 1] are kept and values within [0, 255] are divided by 255. Anything else is rejected.
-True in a boolean picture is 1. `Samples.pixel_max` says which it was, so that a model reads new pictures the same way.
+True in a boolean image is 1. `Samples.pixel_max` says which it was, so that a model reads new images the same way.
 """
 
 from dataclasses import replace
@@ -28,7 +28,7 @@ X_KEYS = ("x", "images", "data", "x_train", "arr_0", "embeddings", "embedding", 
 EMBEDDING_KEYS = ("embeddings", "embedding", "features")
 Y_KEYS = ("y", "labels", "label", "target", "y_train", "arr_1")
 LARGEST = 1e300  # larger values count as infinite, since differences of them may be
-ONE_INK = 0.15  # variation of the ink below which pictures count as drawn in one ink
+ONE_INK = 0.15  # variation of the ink below which images count as drawn in one ink
 
 
 def claims(path: Path) -> Claim:
@@ -70,13 +70,13 @@ def from_array(
     """
     x = _as_numbers(x)
     if embeddings and x.ndim not in (2, 3):
-        shapes = "embeddings are [n, F], or [n, V, F] with V views of each sample"
+        shapes = "embeddings must be [n, F], or [n, V, F] with V views of each sample"
         raise InputError(f"{place} has shape {x.shape}: {shapes}.")
     if x.ndim not in (2, 3, 4):
-        shapes = "pictures are [n, C, H, W], [n, H, W, C] or [n, H, W], feature vectors [n, F]"
+        shapes = "images must be [n, C, H, W], [n, H, W, C] or [n, H, W], feature vectors [n, F]"
         raise InputError(f"{place} has shape {x.shape}: {shapes}.")
     if 0 in x.shape:
-        raise InputError(f"{place} has shape {x.shape} and so holds nothing. Give at least one sample.")
+        raise InputError(f"{place} has shape {x.shape} and is empty. Give at least one sample.")
     found: ArrayLike
     white = None
     if embeddings and x.ndim == 3:
@@ -91,9 +91,9 @@ def from_array(
 
 
 def policy_for(x: ArrayLike) -> str:
-    """The default policy: "vector" or, with views, "none"; "digit" for small grey pictures in one ink; else "photo".
+    """The default policy: "vector" or, with views, "none"; "digit" for small grey images in one ink; else "photo".
 
-    Small grey pictures with varying brightness, such as Fashion-MNIST, get "photo": a policy that keeps brightness lets
+    Small grey images with varying brightness, such as Fashion-MNIST, get "photo": a policy that keeps brightness lets
     the network separate them by brightness alone (docs/REPRODUCTION.md).
     """
     if len(x.shape) == 2:
@@ -102,7 +102,7 @@ def policy_for(x: ArrayLike) -> str:
 
 
 def _ink_varies(x: ArrayLike) -> float:
-    """Coefficient of variation, over pictures, of the mean of the pixels that are not dark.
+    """Coefficient of variation, over images, of the mean of the pixels that are not dark.
 
     scikit-learn's digits 0.08, MNIST 0.07, Fashion-MNIST 0.26.
     """
@@ -117,7 +117,7 @@ def label_codes(y: Any, n: int, place: str) -> tuple[np.ndarray, list[str]]:
     """Labels of any type as integers [n] into the sorted list of their names."""
     y = np.asarray(y)
     if y.shape != (n,):
-        raise InputError(f"{place} has labels of shape {y.shape} for {n} images: one label per image is needed.")
+        raise InputError(f"{place} has labels of shape {y.shape} for {n} images: give one label per image.")
     values, codes = np.unique(y, return_inverse=True)
     return codes.astype(np.int64), [str(value) for value in values]
 
@@ -128,9 +128,11 @@ def _as_numbers(x: Any) -> np.ndarray:
     try:
         x = np.asarray(x)
     except (ValueError, TypeError) as error:
-        raise InputError(f"The array cannot be used: {first_line(error)}. Give one block of numbers.") from error
+        raise InputError(f"The array cannot be used: {first_line(error)}. Give one array of numbers.") from error
     if x.dtype.kind not in "buif":
-        raise InputError(f"The array is of type {x.dtype}: pictures and features are numbers, best uint8 or float32.")
+        raise InputError(
+            f"The array is of type {x.dtype}: images and features must be numbers, preferably uint8 or float32."
+        )
     return x
 
 
@@ -143,7 +145,7 @@ def _channels_first(x: np.ndarray, place: str) -> np.ndarray:
         # [n, 1, W, 3] or [n, 3, H, 1] is ambiguous
         raise InputError(
             f"{place} has shape {x.shape}, which may be [n, C, H, W] or [n, H, W, C]. "
-            "Give pictures that are more than 3 pixels high and wide."
+            "Give images that are more than 3 pixels high and wide."
         )
     if first:
         return x
@@ -167,8 +169,8 @@ def _pixels(x: np.ndarray, place: str, white: float | str | None) -> tuple[np.nd
     low, high = float(x.min()), float(x.max())
     if low < 0 or high > 255:
         raise InputError(
-            f"{place} has pixel values from {low:g} to {high:g}: they must lie within [0, 1] or [0, 255]. "
-            "Undo a mean/std normalisation or rescale them first; if these are embeddings [n, V, F], say embeddings."
+            f"{place} has pixel values from {low:g} to {high:g}: they must be in [0, 1] or [0, 255]. "
+            "Undo a mean/std normalisation or rescale them first; for embeddings [n, V, F], use embeddings=True."
         )
     if kind == "b":
         white = 1
@@ -176,8 +178,8 @@ def _pixels(x: np.ndarray, place: str, white: float | str | None) -> tuple[np.nd
         white = 1 if high <= 1 else 255
     if high > float(white):
         raise InputError(
-            f"{place} has pixel values to {high:g}, and white is {white:g}, as it was in fit (if that was with bytes "
-            "or files, white is 1 in floats and 255 in integers). Give uint8, or rescale the values first."
+            f"{place} has pixel values up to {high:g}, but white is {white:g}, as in fit (for bytes and files: 1 in "
+            "floats and 255 in integers). Give uint8, or rescale the values first."
         )
     return (x if white == 1 else x / np.float32(255)), float(white)
 
@@ -190,7 +192,7 @@ def _vectors(x: np.ndarray, place: str) -> np.ndarray:
 
 
 def check_whole_numbers(x: np.ndarray, place: str = "The array") -> None:
-    """InputError if a feature of whole numbers has several values that are one value as float64."""
+    """InputError if a feature of integers has several values that are one value as float64."""
     if x.dtype.kind not in "iu" or x.dtype.itemsize < 8 or x.ndim != 2 or not x.size:
         return
     low, high = x.min(axis=0), x.max(axis=0)
@@ -198,8 +200,8 @@ def check_whole_numbers(x: np.ndarray, place: str = "The array") -> None:
     if lost.any():
         column = int(lost.argmax())
         raise InputError(
-            f"{place} has whole numbers from {low[column]} to {high[column]} in feature {column}, which are all the "
-            "same as floats. Subtract the smallest one first, or leave the feature out."
+            f"{place} has integers from {low[column]} to {high[column]} in feature {column}, which are "
+            "equal as floats. Subtract the smallest one first, or omit the feature."
         )
 
 
@@ -223,11 +225,11 @@ def _check_size(path: Path, loaded: Any, *keys: str | None) -> None:
 
 
 def _keys(files: list[str], path: Path) -> tuple[str, str | None]:
-    """The keys of the pictures and, if any, of the labels in an .npz file."""
+    """The keys of the images and, if any, of the labels in an .npz file."""
     lower = {key.lower(): key for key in files}
     x_key, y_key = (next((lower[key] for key in keys if key in lower), None) for keys in (X_KEYS, Y_KEYS))
     rest = [key for key in files if key != y_key]
     if x_key is None and len(rest) != 1:
         found = ", ".join(files) or "no arrays"
-        raise InputError(f"{path} holds {found}: name the pictures x (and labels, if any, y).")
+        raise InputError(f"{path} contains {found}: name the array of images x (and that of labels, if any, y).")
     return x_key or rest[0], y_key

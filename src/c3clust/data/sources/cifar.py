@@ -23,7 +23,7 @@ from c3clust.errors import DataError, first_line
 
 ADDRESS = "https://www.cs.toronto.edu/~kriz/cifar.html"
 SITE = "https://www.cs.toronto.edu/~kriz"
-AGAIN = f"Fetch it again from {ADDRESS}."
+AGAIN = f"Download it again from {ADDRESS}."
 
 
 def _public(number: int, classes: str, folders: tuple[str, str], *aliases: str, name: str) -> PublicDataset:
@@ -95,11 +95,11 @@ def read(path: Path, options: Options, name: str | None = None) -> Samples:
     """Train and test pooled: x [n, 3, 32, 32], y the class or superclass."""
     where = _where(path)
     if where is None:
-        raise DataError(f"{path} holds neither CIFAR-10 nor CIFAR-100. Official files: {ADDRESS}.")
+        raise DataError(f"{path} contains neither CIFAR-10 nor CIFAR-100. Official files: {ADDRESS}.")
     version, place = where
     if name not in (None, version.set):
-        way = f"Give the place of {name}, or ask for {version.set}."
-        raise DataError(f"{path} holds {version.title}, not {name}. {way}")
+        way = f"Give the path of {name}, or use {version.set}."
+        raise DataError(f"{path} contains {version.title}, not {name}. {way}")
     raw = _from_folder(place, version) if place.is_dir() else _from_archive(place, version)
     missing = [file for file in version.files if file not in raw]
     if missing:
@@ -137,14 +137,14 @@ def _from_archive(path: Path, version: Version) -> dict[str, bytes]:
                 total += member.size
                 if total > MAX_ARCHIVE:
                     size = f"{MAX_ARCHIVE:,} bytes"
-                    raise DataError(f"{path} unpacks to more than {size}: it is no archive of {version.title}.")
+                    raise DataError(f"{path} unpacks to more than {size}: it is not an archive of {version.title}.")
                 file = member.name.rsplit("/", 1)[-1]
                 if member.isreg() and file in version.files and (stream := archive.extractfile(member)):
                     found[file] = stream.read()
     except DataError:
         raise
     except Exception as error:  # tarfile raises almost anything on hostile bytes
-        raise DataError(f"{path} is damaged or cut short ({first_line(error)}). {AGAIN}") from error
+        raise DataError(f"{path} is damaged or truncated ({first_line(error)}). {AGAIN}") from error
     return found
 
 
@@ -152,8 +152,8 @@ def _parse_binary(raw: bytes, version: Version, place: str) -> Part:
     """Records of one or two label bytes and 3,072 pixel bytes."""
     record = version.label_bytes + PIXELS
     if not raw or len(raw) % record:
-        what = f"{len(raw):,} bytes, which is no multiple of a record's {record:,}"
-        raise DataError(f"{place} has {what}: it is damaged or cut short. {AGAIN}")
+        what = f"{len(raw):,} bytes, which is not a multiple of the record size of {record:,}"
+        raise DataError(f"{place} has {what}: it is damaged or truncated. {AGAIN}")
     rows = np.frombuffer(raw, dtype=np.uint8).reshape(-1, record)
     return rows[:, version.label_bytes :], rows[:, 0]
 
@@ -164,7 +164,7 @@ def _parse_pickle(raw: bytes, version: Version, place: str) -> Part:
         content = {key.encode() if isinstance(key, str) else key: value for key, value in batch.items()}
         pixels, labels = content[b"data"].values, _whole_numbers(content[version.label_key])
     except Exception as error:  # a hostile or damaged pickle can raise anything
-        raise DataError(f"{place} is no batch of {version.title} ({first_line(error)}). {AGAIN}") from error
+        raise DataError(f"{place} is not a batch of {version.title} ({first_line(error)}). {AGAIN}") from error
     if pixels.ndim != 2 or pixels.shape[1] != PIXELS or labels.dtype.kind != "i" or labels.shape != pixels.shape[:1]:
         shapes = f"pixels of shape {pixels.shape} and labels of shape {labels.shape}"
         raise DataError(f"{place} has {shapes}: [n, {PIXELS}] and [n] are needed. {AGAIN}")
@@ -172,9 +172,9 @@ def _parse_pickle(raw: bytes, version: Version, place: str) -> Part:
 
 
 def _whole_numbers(values: Any) -> np.ndarray:
-    """A list of int as an array; lists within lists, which may be endless, are refused."""
+    """A list of int as an array; lists within lists, which may be endless, are rejected."""
     if type(values) is not list or not all(type(value) is int for value in values):
-        raise pickle.UnpicklingError("its labels are no list of whole numbers")
+        raise pickle.UnpicklingError("its labels are not a list of integers")
     return np.array(values, dtype=np.int64)
 
 
@@ -194,7 +194,7 @@ class _Batch(_Unpickler):
     """Unpickles only the content of CIFAR files: built-in containers, numbers, strings, one uint8 array.
 
     The three names that numpy uses to pickle an array are replaced by stand-ins, so that no code of any module runs.
-    Keys are words: the hash of tuples within tuples may take for ever. State is set of stand-ins only.
+    Keys are words: the hash of tuples within tuples may take forever. State is set of stand-ins only.
     """
 
     dispatch: ClassVar[dict[int, Any]] = {
@@ -233,7 +233,7 @@ class _Batch(_Unpickler):
 
 def _check_keys(keys: Sequence[Any]) -> None:
     if not all(isinstance(key, str | bytes) for key in keys):
-        raise pickle.UnpicklingError("it has a key that is no word")
+        raise pickle.UnpicklingError("it has a key that is not a string")
 
 
 class _Dtype:

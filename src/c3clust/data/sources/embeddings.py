@@ -78,16 +78,16 @@ def _chosen(path: Path, schema: Any, columns: Sequence[str]) -> str:
     """The column of embeddings: the one that is named, or the only one."""
     lists = _list_columns(schema, whole=False)
     if len(columns) > 1:
-        raise InputError(f"{path}: {len(columns)} columns of lists were named; name one with --column.")
+        raise InputError(f"{path}: {len(columns)} columns of lists were selected; select one with --column.")
     found = next(iter(columns), None) or (lists[0] if len(lists) == 1 else None)
     if found is None:
         shown = table.shortened(lists)
-        raise InputError(f"{path} has {len(lists)} columns of lists ({shown}): name one with --column.")
+        raise InputError(f"{path} has {len(lists)} columns of lists ({shown}): select one with --column.")
     return found
 
 
 def _list_columns(schema: Any, whole: bool = True) -> list[str]:
-    """The columns whose cells are lists of numbers, at any depth; whole numbers only with `whole`."""
+    """The columns whose cells are lists of numbers, at any depth; integers only with `whole`."""
     import pyarrow
 
     def inner(type_: Any) -> Any:
@@ -119,7 +119,7 @@ def _read_folder(path: Path) -> Samples:
                 for batch in parquet_batches(file, each, [label]):
                     labels += batch.column(0).to_pylist()
     if not groups:
-        raise DataError(f"{path} holds no rows. Give Parquet files with at least one.")
+        raise DataError(f"{path} contains no rows. Give Parquet files with at least one.")
     widths = {_read_group(group).shape[1] for group in {group.path: group for group in groups}.values()}
     if len(widths) > 1:
         raise DataError(
@@ -155,7 +155,7 @@ def _block(values: Any, path: Path) -> np.ndarray:
         flat = values.flatten()
         size, rest = divmod(len(flat), max(len(values), 1))
         if rest or any(len(row) != size for row in values):
-            raise DataError(f"{path} has embeddings of different lengths: all must have equally many features.")
+            raise DataError(f"{path} has embeddings of different lengths: all must have the same number of features.")
         shape.append(size)
         values = flat
     return values.to_numpy(zero_copy_only=False).reshape(shape)

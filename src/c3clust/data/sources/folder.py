@@ -25,9 +25,9 @@ def read(path: Path, options: Options, name: str | None = None) -> Samples:
     left = LeftOut()
     files = EncodedFiles.of(list_files(path, left), str(path), left=left.sentences())
     if not files.spans:
-        beside = f" It has {'; '.join(left.sentences())}." if left.sentences() else ""
+        others = f" It has {'; '.join(left.sentences())}." if left.sentences() else ""
         raise DataError(
-            f"{path} holds no images. Files that end in {', '.join(extensions())} are read, at any depth.{beside}"
+            f"{path} contains no images. Files that end in {', '.join(extensions())} are read, at any depth.{others}"
         )
     return to_samples(with_labels(files, options), options)
 
@@ -62,9 +62,7 @@ def folder_labels(names: Sequence[str], place: str) -> tuple[np.ndarray, list[st
     labels = [parts[shared] if len(parts) > shared else "." for parts in folders]
     classes = sorted(set(labels))
     if len(classes) < 2:
-        raise InputError(
-            f'{place} has no class sub-folders, so labels="folders" has nothing to read. Leave labels out.'
-        )
+        raise InputError(f'{place} has no class sub-folders, so labels="folders" has nothing to read. Omit labels.')
     return np.searchsorted(classes, labels).astype(np.int64), classes
 
 

@@ -1,7 +1,7 @@
 """A Hugging Face `datasets` folder: written by `save_to_disk`, or with Parquet files as on the hub.
 
 It is read with pyarrow; the package `datasets` is not needed. All splits are pooled. The column `image` contains the
-pictures, a `label` column their classes.
+images, a `label` column their classes.
 """
 
 import json
@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from c3clust.data.io.cells import LABELS, parquet_batches, require_pyarrow, within_budget
+from c3clust.data.io.cells import LABELS, require_pyarrow, within_budget
 from c3clust.data.io.spans import open_regular
 from c3clust.data.samples import Samples
 from c3clust.data.source import Claim, Options
 from c3clust.data.sources.folder import has_images
-from c3clust.data.sources.manifest import read_batches
+from c3clust.data.sources.manifest import read_batches, read_parquet
 from c3clust.errors import DataError, first_line
 from c3clust.limits import limit
 
@@ -36,9 +36,7 @@ def read(path: Path, options: Options, name: str | None = None) -> Samples:
     pyarrow = require_pyarrow("pyarrow", path)
     try:
         if files := _parquet_files(path):
-            parquet = require_pyarrow("pyarrow.parquet", path)
-            rows = (batch for file in files for batch in parquet_batches(parquet.ParquetFile(file), file, rows=256))
-            return read_batches(rows, path, options)
+            return read_parquet(files, path, options)
         splits = [path]
         if (path / SPLITS).is_file():
             splits = [_inside(path, name) for name in _json(path / SPLITS)["splits"]]
@@ -82,7 +80,7 @@ def _json(path: Path) -> Any:
 def _inside(folder: Path, name: str) -> Path:
     """A file named in the metadata; it must be in the folder."""
     if Path(name).name != name:
-        raise DataError(f"{folder} names the file {name}, which lies elsewhere. Save the folder again.")
+        raise DataError(f"{folder} names the file {name}, which is outside of the folder. Save the folder again.")
     if not (folder / name).is_file() and not (folder / name).is_dir():
         raise DataError(f"{folder} names {name}, which is missing or neither a file nor a folder. Save it again.")
     return folder / name

@@ -78,23 +78,25 @@ def read_idx(path: Path) -> np.ndarray:
         with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
             return _values(file, path)  # type: ignore[arg-type]
     except (OSError, EOFError, zlib.error) as error:
-        raise DataError(f"{path} is damaged or cut short ({error}). Fetch it again.") from error
+        raise DataError(f"{path} is damaged or truncated ({error}). Download it again.") from error
 
 
 def _values(file: BinaryIO, path: Path) -> np.ndarray:
     head = file.read(4)
     if len(head) < 4 or head[:3] != b"\0\0\x08" or head[3] not in (1, 3):
-        raise DataError(f"{path} is no idx file of bytes: it begins with {head.hex() or 'nothing'}. Fetch it again.")
+        raise DataError(
+            f"{path} is not an idx file of bytes: it begins with {head.hex() or 'nothing'}. Download it again."
+        )
     shape = struct.unpack(f">{head[3]}I", file.read(4 * head[3]).ljust(4 * head[3], b"\0"))
     expected = int(np.prod(shape, dtype=object))
     if expected > MAX_BYTES:
-        raise DataError(f"{path} claims {expected:,} bytes of values, more than the {MAX_BYTES:,} that are read.")
+        raise DataError(f"{path} claims {expected:,} bytes of values, more than the limit of {MAX_BYTES:,}.")
     data = bytearray()
     while len(data) <= expected and (block := file.read(min(BLOCK, expected + 1 - len(data)))):
         data += block
     if len(data) != expected:
         more = "more" if len(data) > expected else f"{len(data):,}"
-        raise DataError(f"{path} should hold {expected:,} bytes of values and holds {more}. Fetch it again.")
+        raise DataError(f"{path} should contain {expected:,} bytes of values and contains {more}. Download it again.")
     return np.frombuffer(data, dtype=np.uint8).reshape(shape)
 
 
@@ -109,11 +111,11 @@ def _read_part(folder: Path, part: str, whole: bool) -> tuple[np.ndarray, np.nda
     x = read_idx(images)
     y = read_idx(labels) if labels else None
     if x.ndim != 3 or 0 in x.shape:
-        raise DataError(f"{images} holds values of shape {x.shape}: images [n, H, W] are needed.")
+        raise DataError(f"{images} contains values of shape {x.shape}: images must be [n, H, W].")
     if y is not None and y.shape != (len(x),):
-        raise DataError(f"{labels} holds {y.size:,} labels for {len(x):,} images. Fetch both files again.")
+        raise DataError(f"{labels} contains {y.size:,} labels for {len(x):,} images. Download both files again.")
     if y is not None and y.max(initial=0) > 9:
-        raise DataError(f"{labels} holds the label {y.max()}: MNIST's classes are 0 to 9. Fetch it again.")
+        raise DataError(f"{labels} contains the label {y.max()}: MNIST's classes are 0 to 9. Download it again.")
     return x, y
 
 

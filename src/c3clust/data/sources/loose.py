@@ -1,4 +1,4 @@
-"""Single pictures: one file, or from Python a list or a column of a data frame of paths, bytes and Pillow images."""
+"""Single images: one file, or from Python a list or a column of a data frame of paths, bytes and Pillow images."""
 
 import io
 import os
@@ -19,12 +19,12 @@ def claims(path: Path) -> Claim:
 
 
 def read(path: Path, options: Options, name: str | None = None) -> Samples:
-    """The one picture, under its own name."""
+    """The one image, under its own name."""
     return to_samples(EncodedFiles.of([(path.name, _file(path))], str(path)), options)
 
 
 def are_pictures(value: Any) -> bool:
-    """Whether a value is a picture (bytes or a Pillow image), or a sequence of pictures and paths of pictures."""
+    """Whether a value is an image (bytes or a Pillow image), or a sequence of images and paths of images."""
     if _is_picture(value):
         return True
     items = _items(value)
@@ -36,7 +36,7 @@ def are_pictures(value: Any) -> bool:
 
 
 def from_pictures(value: Any, options: Options) -> Samples:
-    """The pictures in order. A path is a name; others are named by the index of a column, or by their position."""
+    """The images in order. A path is a name; others are named by the index of a column, or by their position."""
     items = [value] if _is_picture(value) else _items(value)
     index = getattr(value, "index", None)
     given = [str(i) for i in range(len(items))] if index is None or callable(index) else [str(i) for i in index]
@@ -73,7 +73,7 @@ def _file(path: Path) -> Span:
 
 
 def _encoded(item: Any) -> bytes:
-    """The bytes of an encoded picture; a Pillow image as PNG, or as TIFF where PNG has no such mode."""
+    """The bytes of an encoded image; a Pillow image as PNG, or as TIFF where PNG has no such mode."""
     item = item["bytes"] if isinstance(item, dict) else item
     if isinstance(item, bytes | bytearray):
         return bytes(item)

@@ -1,12 +1,12 @@
 """Tar shards in the layout of WebDataset: a folder of .tar files, or a URL that fsspec reads.
 
-A sample is the files of a shard that share their path up to the first dot of the name: a picture, perhaps `.cls` with
+A sample is the files of a shard that share their path up to the first dot of the name: an image, perhaps `.cls` with
 the number of its class, and `.json` with `label`, the name of that class. Other files are left out. Samples keep the
-order of the shards and within them, so that reading in order is reading along. `.cls` is used for metrics only.
+order of the shards and of the files within them, so that they are read sequentially. `.cls` is used for metrics only.
 
     000000.tar    cats/1.jpg  cats/1.cls  cats/1.json  dogs/7.jpg ...
 
-Nothing is extracted: each picture is read where it lies, after one pass over the headers of the shard. Of several
+Nothing is extracted: each image is read in place, after one pass over the headers of the shard. Of several
 processes each makes that pass over some of the shards. Shards are not compressed.
 """
 
@@ -35,7 +35,7 @@ SMALL = 64  # bytes of a .cls file
 
 
 def claims(path: Path) -> Claim:
-    """A folder with .tar files in it, and no images beside them."""
+    """Whether a folder contains .tar files and no images."""
     return Claim.LAYOUT if path.is_dir() and tar_files(path) and not has_images(path) else Claim.NO
 
 
@@ -45,21 +45,21 @@ def tar_files(path: Path) -> list[Path]:
 
 
 def read(path: Path, options: Options, name: str | None = None) -> Samples:
-    """The pictures of all shards of a folder."""
+    """The images of all shards of a folder."""
     return _read([str(each.absolute()) for each in tar_files(path)], str(path), options)
 
 
 def read_url(url: str, options: Options) -> Samples:
-    """The pictures of the shards that a URL names."""
+    """The images of the shards that a URL names."""
     found = remote.list_tars(url)
     if not found:
-        raise DataError(f"{url} holds no .tar file: give a folder of shards, one shard, or a pattern with *.")
+        raise DataError(f"{url} contains no .tar file: give a folder of shards, one shard, or a pattern with *.")
     return _read(found, url, options)
 
 
 @dataclass
 class _Shard:
-    """What a shard holds, by the order of the pictures in it."""
+    """What a shard holds, by the order of the images in it."""
 
     names: list[str] = field(default_factory=list)
     spans: list[Span] = field(default_factory=list)
@@ -80,7 +80,7 @@ def _read(shards: list[str], place: str, options: Options) -> Samples:
 
 
 def _list(shard: str) -> _Shard:
-    """The pictures of one shard, and their classes."""
+    """The images of one shard, and their classes."""
     found = _Shard()
     try:
         with _open(shard) as file, tarfile.open(fileobj=file, mode="r:", tarinfo=CheckedTarInfo) as archive:
@@ -91,7 +91,7 @@ def _list(shard: str) -> _Shard:
     except DataError:
         raise
     except Exception as error:  # tarfile and the file systems raise almost anything
-        raise DataError(f"{shard} is damaged or no plain .tar ({first_line(error)}). Make it again.") from error
+        raise DataError(f"{shard} is damaged or not a plain .tar ({first_line(error)}). Make it again.") from error
     return found
 
 
@@ -109,7 +109,7 @@ def _add(found: _Shard, member: tarfile.TarInfo, archive: tarfile.TarFile, shard
     elif ending == ".cls" and member.size <= SMALL:
         text = _content(archive, member).decode("ascii", "replace").strip()
         if not text.isdecimal() or int(text) >= 2**31:
-            raise DataError(f"{shard} has {name} with {text!r}, which is no number of a class. Write it again.")
+            raise DataError(f"{shard} has {name} with {text!r}, which is not a class number. Write it again.")
         found.numbers[_key(name)] = int(text)
     elif ending == ".json" and member.size <= limit("C3CLUST_MAX_JSON"):
         about = json.loads(_content(archive, member))
@@ -133,7 +133,7 @@ def _key(name: str) -> str:
 
 
 def _classes(listed: list[_Shard]) -> tuple[np.ndarray | None, list[str] | None]:
-    """The class of each picture and the names of the classes, where every picture has one."""
+    """The class of each image and the names of the classes, where every image has one."""
     found = [shard.numbers.get(_key(name)) for shard in listed for name in shard.names]
     if not found or any(number is None for number in found):
         return None, None

@@ -61,7 +61,7 @@ def from_cells(found: Cells, place: str, options: Options, *, first: int = 0) ->
     """Texts or rows from cells. Rows are named by a column, or by their number, counted from `first`."""
     n = len(next(iter(found.values()), []))
     if not n:
-        raise DataError(f"{place} holds no rows. Give a first line with the names of the columns, then the rows.")
+        raise DataError(f"{place} contains no rows. Give a first line with the names of the columns, then the rows.")
     for name in options.columns:
         if name not in found:
             absent = [name for name in options.columns if name not in found]
@@ -80,7 +80,7 @@ def from_cells(found: Cells, place: str, options: Options, *, first: int = 0) ->
         return replace(read, taken=f"column {column!r}", left=left_columns(list(found), [column], roles))
     columns, x, notes = _typed(found, numeric, place)
     if label:
-        notes.append(f"Column {label!r} is taken for true labels: it is used for scores only.")
+        notes.append(f"Column {label!r} is read as true labels and used for scores only.")
     names = names or [str(i + first) for i in range(n)]
     used = [each.name for each in columns]
     taken, left = f"columns {shortened(used)}", left_columns(list(found), used, roles)
@@ -94,9 +94,9 @@ def shortened(names: Sequence[str]) -> str:
 
 def left_columns(names: Sequence[str], used: Sequence[str], roles: Mapping[str | None, str]) -> list[str]:
     """The columns that are not clustered: those with a role, then all others."""
-    told = [f"column {name!r} ({role})" for name, role in roles.items() if name is not None]
+    described = [f"column {name!r} ({role})" for name, role in roles.items() if name is not None]
     rest = [name for name in names if name not in used and name not in roles]
-    return [*told, *([f"columns {shortened(rest)}"] if rest else [])]
+    return [*described, *([f"columns {shortened(rest)}"] if rest else [])]
 
 
 def _lists_images(path: Path) -> bool:
@@ -111,8 +111,8 @@ def _lists_images(path: Path) -> bool:
         return False
     first = next((cell for cell in found[column] if not cells.is_missing(cell)), "")
     raise InputError(
-        f"{path} has a column {column!r}, as a list of images has, but {first!r} is no image file: "
-        "say --kind image, or --kind table for rows of numbers and categories."
+        f"{path} has a column {column!r}, as a list of images has, but {first!r} is not an image file: "
+        "use --kind image, or --kind table for rows of numbers and categories."
     )
 
 
@@ -151,7 +151,7 @@ def _text_column(found: Cells, numeric: Numeric, place: str, options: Options) -
         clear = [name for name in wordy if _is_text(found[name])] if len(wordy) > 1 else wordy
         if len(clear) == 1 or (len(rest) == 1 and words(found[rest[0]]) is not None):
             return (clear or rest)[0]
-        raise InputError(f"{place} has {len(wordy)} columns of words: name the one to cluster with --column NAME.")
+        raise InputError(f"{place} has {len(wordy)} columns of words: select the one to cluster with --column NAME.")
     informative = [name for name in rest if not _counts(numeric[name])]
     if len(wordy) == 1 and informative == wordy:
         return wordy[0]
@@ -160,7 +160,7 @@ def _text_column(found: Cells, numeric: Numeric, place: str, options: Options) -
     if texts:
         what = f"texts ({', '.join(texts)})" + (f" or as a table ({', '.join(others[:5])})" if others else "")
         way = " or --kind table" if others else ""
-        raise InputError(f"{place} can be read as {what}: say --column {texts[0]}{way}.")
+        raise InputError(f"{place} can be read as {what}: use --column {texts[0]}{way}.")
     return None
 
 
@@ -182,7 +182,7 @@ def _typed(found: Cells, numeric: Numeric, place: str) -> tuple[list[Column], np
         column, given = found[name], None
         if x is None and (given := words(column)) is None:
             kind = type(next(cell for cell in column if not cells.is_missing(cell))).__name__
-            notes.append(f"Column {name!r} is left out: its cells are neither numbers nor words, but {kind}.")
+            notes.append(f"Column {name!r} is ignored: its cells are neither numbers nor words, but {kind}.")
             continue
         if x is not None and np.isinf(x).any():
             raise InputError(f"{place} has an infinite number in column {name!r}. Remove it, or leave the cell empty.")
@@ -193,5 +193,5 @@ def _typed(found: Cells, numeric: Numeric, place: str) -> tuple[list[Column], np
         columns.append(Column(name, levels))
         values.append(x)
     if not columns:
-        raise DataError(f"{place} holds no column of numbers or categories. Give at least one.")
+        raise DataError(f"{place} contains no column of numbers or categories. Give at least one.")
     return columns, np.stack(values, axis=1), notes  # type: ignore[arg-type]

@@ -30,7 +30,7 @@ def read(path: Path, options: Options, name: str | None = None) -> Texts:
         way = "Convert it, for example with: iconv -f LATIN1 -t UTF-8."
         raise DataError(f"{path} is not in UTF-8 (line {line} has the byte {byte}). {way}") from None
     if "\0" in text:
-        raise DataError(f"{path} holds bytes of value zero and so is no text. Give one text per line, in UTF-8.")
+        raise DataError(f"{path} contains zero bytes and is not a text file. Give one text per line, in UTF-8.")
     lines = text.split("\n")
     return from_texts(lines[:-1] if lines[-1] == "" else lines, str(path), first=1)
 
@@ -51,10 +51,10 @@ def from_texts(
     """
     wrong = next((text for text in texts if text is not None and not isinstance(text, str)), None)
     if wrong is not None:
-        raise InputError(f"{place} holds {wrong!r} among its texts: each must be a str.")
+        raise InputError(f"{place} contains {wrong!r} among its texts: each must be a str.")
     kept = [i for i, text in enumerate(texts) if text is not None and text.strip()]
     if not kept:
-        raise DataError(f"{place} holds no text. Give one text per line.")
+        raise DataError(f"{place} contains no text. Give one text per line.")
     x = np.empty(len(kept), dtype=object)
     x[:] = [texts[i].strip() for i in kept]
     empty = len(texts) - len(kept)

@@ -47,7 +47,7 @@ def read(path: Path, options: Options, name: str | None = None) -> Samples:
     else:
         files = list_archive(path, lambda name: bool(TRAIN.fullmatch(name)))
     if not files.names:
-        raise DataError(f"{path} holds no training image of Tiny-ImageNet. Expected: {DATASETS[0].layout}.")
+        raise DataError(f"{path} contains no training image of Tiny-ImageNet. Expected: {DATASETS[0].layout}.")
     # not `fullmatch`: the names of repeated images end in #2
     classes, y = np.unique([match[1] for name in files.names if (match := TRAIN.match(name))], return_inverse=True)
     notes = note_count(str(path), "Tiny-ImageNet", len(y), OFFICIAL)
