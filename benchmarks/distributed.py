@@ -2,11 +2,14 @@
 
     python -m benchmarks.distributed [--quick]
 
+The growth is also written to docs/figures/growth.csv, and drawn from it; not with --quick.
+
 Each case does the same work with one process and with two, of one thread each. Times are the longest of the processes':
 on the wall, and of the processor, which on an idle machine with two cores is about the same. On a busy machine the time
 on the wall says little; processor time leaves out the waiting for messages.
 """
 
+import csv
 import json
 import os
 import socket
@@ -22,23 +25,48 @@ import torch
 
 from benchmarks import harness
 
+FIGURE = Path(__file__).parents[1] / "docs/figures/growth"
 TARGETS = {"training step": 1.6, "encoding": 1.8, "prediction": 1.8}
+
+
+class Watched:
+    """CC's objective, and the times at which the training loop calls it: from one call to the next is one step."""
+
+    def __init__(self) -> None:
+        from c3clust.methods.cc import CCObjective
+
+        self.objective, self.times = CCObjective(0.5, 1.0), []
+
+    def __call__(self, network: object, batch: object) -> dict:
+        self.times.append((time.perf_counter(), time.process_time()))
+        return self.objective(network, batch)
+
+    def took(self) -> tuple[float, ...]:
+        """Mean seconds of a step, on the wall and of the processor, without the first one."""
+        first, last = self.times[1], self.times[-1]
+        return tuple((b - a) / (len(self.times) - 2) for a, b in zip(first, last, strict=True))
 
 
 def training(quick: bool, folder: Path) -> Callable[[], object]:
     """Steps of CC on 32 px with the small network, batch 256 of all processes."""
     from c3clust import augment
-    from c3clust.methods.cc import CC, CCObjective
+    from c3clust.methods.cc import CC
     from c3clust.preprocess import Preprocessor
     from c3clust.training import Stage, TrainingContext
 
-    steps, batch = (1, 64) if quick else (6, 256)
+    steps, batch = (3, 64) if quick else (8, 256)
     x = np.random.default_rng(0).integers(0, 256, (steps * batch, 3, 32, 32), dtype=np.uint8)
     context = TrainingContext(x, (3, 32, 32), augment.policy("photo"), 0, torch.device("cpu"))
     method = CC(10)
     method.preprocessor_, method.choice_ = Preprocessor(), None
     network = context.build(method._build_network)
-    return lambda: context.train(Stage("cc", 1, batch, 1e-3), network, CCObjective(0.5, 1.0))
+
+    def work() -> tuple[float, ...]:
+        watched = Watched()
+        context.train(Stage("cc", 1, batch, 1e-3), network, watched)
+        return watched.took()
+
+    return work
 
 
 def encoding(quick: bool, folder: Path) -> Callable[[], object]:
@@ -81,8 +109,9 @@ def child(case: str, quick: str, rounds: str, folder: str) -> None:
     for _ in range(int(rounds) + 1):  # the first round warms up
         dist.wait()
         start = time.perf_counter(), time.process_time()
-        work()
+        own = work()
         took = time.perf_counter() - start[0], time.process_time() - start[1]
+        took = own if case == "training step" else took
         best = [min(pair) for pair in zip(best, took, strict=True)]
     longest = [max(times) for times in zip(*dist.gather_objects(best), strict=True)]
     if dist.rank() == 0:
@@ -118,19 +147,51 @@ def growth(quick: bool) -> list[harness.Row]:
         pair = [torch.randn(n, width).softmax(dim=1).requires_grad_() for _ in range(2)]
         return lambda: function(*pair).backward()
 
-    sizes, numbers = ((256,), (10,)) if quick else ((512, 1024, 2048, 4096), (10, 100, 1000, 4000))
-    cases = {f"instance loss, N = {n}, D = 128": loss(instance_loss, n, 128) for n in sizes}
-    cases |= {f"cluster loss, N = 256, M = {m}": loss(cluster_loss, 256, m) for m in numbers}
+    sizes, numbers = ((256,), (10,)) if quick else ((512, 1024, 2048, 4096, 8192), (10, 100, 500, 1000, 2000, 4000))
+    cases = {("instance", n, 128): loss(instance_loss, n, 128) for n in sizes}
+    cases |= {("cluster", 256, m): loss(cluster_loss, 256, m) for m in numbers}
     times = harness.best_times(cases, 1 if quick else 3)
-    return [harness.Row(case, "reported", f"{times[case]:.1f} ms", None) for case in cases]
+    if not quick:
+        lines = [",".join(map(str, (*case, f"{times[case]:.2f}"))) for case in cases]
+        FIGURE.with_suffix(".csv").write_text("\n".join(["loss,rows,columns,milliseconds", *lines, ""]))
+        draw()
+    names = {"instance": "instance loss, N = {}, D = {}", "cluster": "cluster loss, N = {}, M = {}"}
+    return [harness.Row(names[case[0]].format(*case[1:]), "reported", f"{times[case]:.1f} ms", None) for case in cases]
+
+
+def draw() -> None:
+    """Milliseconds over N and over M, from the CSV file alone."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    with FIGURE.with_suffix(".csv").open() as file:
+        lines = list(csv.DictReader(file))
+    figure, axes = plt.subplots(1, 2, figsize=(8, 3.4))
+    for axis, loss, size, label in zip(
+        axes, ("instance", "cluster"), ("rows", "columns"), ("N, images per batch", "M, clusters"), strict=True
+    ):
+        some = [line for line in lines if line["loss"] == loss]
+        x, y = ([float(line[name]) for line in some] for name in (size, "milliseconds"))
+        axis.loglog(x, y, "ko-", label="measured")
+        axis.loglog(
+            x, [y[-1] * (value / x[-1]) ** 2 for value in x], ":", color="grey", label="in proportion to the square"
+        )
+        axis.set(title=f"{loss} loss with its gradient", xlabel=label, ylabel="milliseconds of one core")
+        axis.set_xticks(x, [f"{value:,.0f}" for value in x], fontsize=7)
+        axis.minorticks_off()
+        axis.legend(fontsize=7)
+    figure.tight_layout()
+    figure.savefig(FIGURE.with_suffix(".png"), dpi=110)
 
 
 def rows(quick: bool) -> list[harness.Row]:
     found, rounds = growth(quick), 1 if quick else 3
     for case, target in TARGETS.items():
         one, two = (measure(case, world, quick, rounds) for world in (1, 2))
-        note = f"on the wall {one[0]:.2f} s against {two[0]:.2f} s ({one[0] / two[0]:.2f}×), " + (
-            f"of the processor {one[1]:.2f} s against {two[1]:.2f} s each"
+        note = f"on the wall {one[0]:.3g} s against {two[0]:.3g} s ({one[0] / two[0]:.2f}×), " + (
+            f"of the processor {one[1]:.3g} s against {two[1]:.3g} s each"
         )
         found.append(harness.at_least(f"{case}, 1 → 2 processes, processor time", one[1] / two[1], target, note))
     return found

@@ -1,28 +1,32 @@
-"""Real gloo processes give the loss and the gradient of one process on the joined batch; torchrun writes one run.
+"""Real gloo processes give the loss and the gradient of one process on the joined batch, of every method.
 
-Processes are forked from one server that has imported torch, so that starting them is cheap.
+Two and four processes compute all that is compared once; the tests read what they have left. They are forked from one
+server that has imported torch, so that starting them is cheap.
 """
 
-import json
+import functools
 import multiprocessing
 import os
-import shutil
-import signal
 import socket
-import subprocess
 import sys
-import time
+from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 import torch.multiprocessing as mp
 from PIL import Image
+from torch import nn
 
-from c3clust import augment, cli, data, dist, encoders
+from c3clust import augment, cluster_count, data, dist, duplicates, encoders
+from c3clust.choose_k import without_evidence
 from c3clust.dist import collectives
+from c3clust.duplicates import pictures
+from c3clust.duplicates.nearest import nearest
 from c3clust.encoders.image import ImageEncoder
+from c3clust.methods.adc import ADCObjective, AssociationNet
 from c3clust.methods.ae import AEObjective
 from c3clust.methods.c3 import C3Objective
 from c3clust.methods.c3.graph import read_clusters
@@ -30,99 +34,199 @@ from c3clust.methods.c3.heads import fit_heads
 from c3clust.methods.c3.images import GuidedObjective
 from c3clust.methods.c3.loss import positives_per_view
 from c3clust.methods.cc import CCObjective
-from c3clust.methods.dac import DACObjective, LabelNet
+from c3clust.methods.dac import DACObjective
+from c3clust.methods.dae import DAEObjective
+from c3clust.methods.dccm import CorrelationNet, DCCMObjective
+from c3clust.methods.dcgan import DCGANObjective
 from c3clust.methods.dcn import DCNObjective
+from c3clust.methods.ddc import DDCObjective
 from c3clust.methods.dec import DECObjective
+from c3clust.methods.dec_da import DECDAObjective
+from c3clust.methods.decnn import DeCNNObjective, Deconvolutional
+from c3clust.methods.den import DENObjective
+from c3clust.methods.drc import DRCObjective
+from c3clust.methods.edesc import EDESCObjective, SubspaceNet
+from c3clust.methods.gatcluster import AttentionNet, GATClusterObjective
 from c3clust.methods.idec import IDECObjective
-from c3clust.methods.iic import IICObjective, InformationNet
+from c3clust.methods.idecf import IDECFObjective, MembershipNet
+from c3clust.methods.iic import IICObjective
+from c3clust.methods.jule import JULEObjective
 from c3clust.methods.kmeans import KMeans
-from c3clust.methods.scan import NeighbourNet, NeighbourObjective, SelfLabelObjective
-from c3clust.methods.simclr import Projected, SimCLRObjective
+from c3clust.methods.mmdc import MMDCObjective, TurningNet
+from c3clust.methods.party import LabelledCodes, PARTYObjective
+from c3clust.methods.pica import PICAObjective
+from c3clust.methods.propos import Predicting, ProPosObjective
+from c3clust.methods.scan import NeighbourObjective, SelfLabelObjective
+from c3clust.methods.simclr import SimCLRObjective
+from c3clust.methods.spice import SelfObjective, SemiObjective
+from c3clust.methods.tcl import TCLObjective
+from c3clust.methods.temi import TEMIObjective, UnitHeads
+from c3clust.methods.turtle import TaskNet, TURTLEObjective
+from c3clust.methods.vae import VAEObjective, VariationalAutoencoder
 from c3clust.metrics import rand_index
 from c3clust.neighbours import nearest_neighbours
 from c3clust.networks import ClusterNet
+from c3clust.networks.adversarial import Adversaries
 from c3clust.networks.autoencoder import Autoencoder
-from c3clust.networks.heads import LinearHeads
+from c3clust.networks.heads import InformationNet, LabelNet, LinearHeads, NeighbourNet, Projected
 from c3clust.networks.norms import SyncedNorm, synchronised
 from c3clust.networks.readouts import Centred
-from c3clust.records.record import RunRecord
 from c3clust.training import Batch, TrainingContext
 
-PRELOAD = ["torch", "sklearn.cluster", "c3clust.cli", "c3clust.methods.c3", "c3clust.methods.scan"]
-
-OBJECTIVES = {  # of a ClusterNet
-    "cc": CCObjective(0.5, 1.0),
-    "warming up": CCObjective(0.5, 1.0, warming_up=True),
-    "guided": GuidedObjective(torch.arange(12) % 3, torch.linspace(0.2, 1, 12), 0.5),
-    "c3 follow": C3Objective(0.6, 0.1, 1.0, "follow"),
-    "c3 joint": C3Objective(0.6, 0.1, 1.0, "joint"),
-    "c3 frozen": C3Objective(0.6, 0.1, 1.0, "frozen"),
-}
-
-CENTRED = {  # made for each use, since some have state; of an autoencoder with centres
-    "ae": lambda net: AEObjective(),
-    "dec": lambda net: DECObjective(net),
-    "idec": lambda net: IDECObjective(net, 0.1),
-    "dcn": lambda net: DCNObjective(net, 0.05),
-    "simclr": lambda net: SimCLRObjective(0.5),
-}
+EMBED = sys.modules["c3clust.training.embed"]  # the name is also that of a function
+N, WIDTH = 16, 8  # so that a process draws multiples of 16 normal numbers, as torch does
+LABELS = torch.arange(N) % 3
 
 
-def neighbour_net(f):
-    return NeighbourNet(Projected(f, 5, 4), LinearHeads(5, 3, 2))
+def encoder(inputs=6):
+    return nn.Sequential(nn.Linear(inputs, WIDTH), nn.BatchNorm1d(WIDTH), nn.ReLU())
 
 
-LINEAR = {  # network and objective
-    "dac": (lambda f: LabelNet(f, 5, 3), lambda: DACObjective(4)),
-    "iic": (lambda f: InformationNet(f, 5, 3, 7, 2), lambda: IICObjective(1.0)),
-    "scan": (neighbour_net, lambda: NeighbourObjective(torch.zeros(12, 1), 5.0)),
-    "self label": (neighbour_net, lambda: SelfLabelObjective(0.35)),
-}
-NAMES = [*OBJECTIVES, *CENTRED, *LINEAR]
-SINGLE = ("dec", "idec")  # their refresh computes in float32
-PAIRS = ("cc", "warming up", "guided", "c3 follow", "c3 joint", "c3 frozen", "simclr", "dac")  # losses over all pairs
+def cluster_net():
+    return ClusterNet(encoder(), WIDTH, 4, 3)
 
 
-def network(name):
-    torch.manual_seed(0)
-    f = torch.nn.Sequential(torch.nn.Linear(6, 5), torch.nn.BatchNorm1d(5), torch.nn.ReLU())
-    if name in OBJECTIVES:
-        return ClusterNet(f, 5, 4, 3)
-    if name in LINEAR:
-        return LINEAR[name][0](f)
-    net = Centred(Projected(f, 5, 4), 5, 3) if name == "simclr" else Centred(Autoencoder((6,), (5,), 2), 2, 3)
-    torch.nn.init.normal_(net.readout.centres)
-    net.readout.centres.requires_grad_(name in ("dec", "idec"))
+def label_net():
+    return LabelNet(encoder(), WIDTH, 3)
+
+
+def information_net():
+    return InformationNet(encoder(), WIDTH, 3, 7, 1)
+
+
+def neighbour_net():
+    return NeighbourNet(Projected(encoder(), WIDTH, 4), LinearHeads(WIDTH, 3, 2))
+
+
+def centred(body, width, learned=False):
+    net = Centred(body, width, 3)
+    nn.init.normal_(net.readout.centres)
+    net.readout.centres.requires_grad_(learned)
     return net
 
 
-def views(n=12):
+def autoencoder(learned=False):
+    return centred(Autoencoder((6,), (5,), 4), 4, learned)
+
+
+def deconvolutional():
+    body = Deconvolutional((6,), [4], 1, 10.0, 3)
+    body.gains.fill_(4.0)
+    return centred(body, body.width)
+
+
+def adversaries():
+    body = Adversaries((6,), 4, 5)
+    return centred(body, body.d.width)
+
+
+def with_state(objective, **state):
+    """An objective in the state that a refresh would give it."""
+    for name, value in state.items():
+        setattr(objective, name, value)
+    return objective
+
+
+def propos(net):
+    return with_state(ProPosObjective(net, 0.9, 0.1, 0.1, 0.5), labels=LABELS)
+
+
+def party(net):
+    return with_state(PARTYObjective(None, 0.1, 0.01), targets=torch.ones(N, 4, dtype=torch.float64))
+
+
+CASES = {  # network, objective of the network
+    "cc": (cluster_net, lambda net: CCObjective(0.5, 1.0)),
+    "warming up": (cluster_net, lambda net: CCObjective(0.5, 1.0, warming_up=True)),
+    "guided": (cluster_net, lambda net: GuidedObjective(LABELS, torch.linspace(0.2, 1, N), 0.5)),
+    "c3 follow": (cluster_net, lambda net: C3Objective(0.6, 0.1, 1.0, "follow")),
+    "c3 joint": (cluster_net, lambda net: C3Objective(0.6, 0.1, 1.0, "joint")),
+    "c3 frozen": (cluster_net, lambda net: C3Objective(0.6, 0.1, 1.0, "frozen")),
+    "tcl": (cluster_net, lambda net: with_state(TCLObjective(0.5, 0.5, 0.9), labels=LABELS - 1)),
+    "simclr": (lambda: centred(Projected(encoder(), WIDTH, 4), WIDTH), lambda net: SimCLRObjective(0.5)),
+    "scan": (neighbour_net, lambda net: NeighbourObjective(torch.zeros(N, 1), 5.0)),
+    "self label": (neighbour_net, lambda net: SelfLabelObjective(0.35)),
+    "dac": (label_net, lambda net: DACObjective(4)),
+    "ddc": (label_net, lambda net: DDCObjective(0.1)),
+    "drc": (label_net, lambda net: DRCObjective(3.0, 1.0, 2.0)),
+    "dccm": (lambda: CorrelationNet(encoder(), WIDTH, WIDTH, 3), lambda net: DCCMObjective((5.0, 1.0, 0.5), 0.9, 0.5)),
+    "gatcluster": (
+        lambda: AttentionNet(encoder(), WIDTH, WIDTH, 3),
+        lambda net: with_state(GATClusterObjective(3), labels=LABELS),
+    ),
+    "iic": (information_net, lambda net: IICObjective(1.0)),
+    "pica": (information_net, lambda net: PICAObjective(2.0)),
+    "adc": (lambda: AssociationNet(encoder(), WIDTH, 4, 3), lambda net: ADCObjective(False)),
+    "adc warmup": (lambda: AssociationNet(encoder(), WIDTH, 4, 3), lambda net: ADCObjective(True)),
+    "jule": (
+        lambda: centred(Projected(encoder(), WIDTH, 1), WIDTH),
+        lambda net: JULEObjective(LABELS.numpy(), 0.2),
+    ),
+    "byol": (
+        lambda: centred(Predicting(encoder(), WIDTH, 4), WIDTH),
+        lambda net: ProPosObjective(net, 0.9, 0, 0, 0.5),
+    ),
+    "propos": (lambda: centred(Predicting(encoder(), WIDTH, 4), WIDTH), propos),
+    "mmdc": (
+        lambda: TurningNet(nn.Sequential(nn.Flatten(), *encoder(4)), WIDTH, 3),
+        lambda net: MMDCObjective(N, 3, 0.5, False),
+    ),
+    "spice self": (neighbour_net, lambda net: SelfObjective()),
+    "spice semi": (neighbour_net, lambda net: SemiObjective(LABELS - 1, 0.35)),
+    "temi": (lambda: UnitHeads(6, 3, 2, 0.5), lambda net: TEMIObjective(torch.zeros(N, 1), net, 0.6, 0.9)),
+    "turtle": (lambda: TaskNet(6, 3), lambda net: TURTLEObjective(2, 10.0)),
+    "ae": (autoencoder, lambda net: AEObjective()),
+    "dae": (autoencoder, lambda net: DAEObjective(0.25)),
+    "vae": (lambda: centred(VariationalAutoencoder((6,), (5,), 4), 4), lambda net: VAEObjective()),
+    "den": (autoencoder, lambda net: DENObjective(torch.zeros(N, 1), 1.0, 0.5, 0.1, 2)),
+    "dec": (lambda: autoencoder(True), DECObjective),
+    "dec-da": (lambda: autoencoder(True), lambda net: DECDAObjective(net, 0.5)),
+    "idec": (lambda: autoencoder(True), lambda net: IDECObjective(net, 0.1)),
+    "idecf": (lambda: MembershipNet(autoencoder(), 4, 3), lambda net: IDECFObjective(0.1, 1.5, True)),
+    "dcn": (autoencoder, lambda net: DCNObjective(net, 0.05)),
+    "edesc": (lambda: SubspaceNet(Autoencoder((6,), (5,), 6), 3, 2, 5.0), lambda net: EDESCObjective(0.1)),
+    "party": (lambda: LabelledCodes(Autoencoder((6,), (5,), 4), 4, 3), party),
+    "dcgan": (adversaries, lambda net: DCGANObjective()),
+    "decnn": (deconvolutional, lambda net: DeCNNObjective(0)),
+}
+REFRESHED = ("dec", "dec-da", "idec", "idecf")  # which computes in float32
+FAULTS = ("drops columns", "drops gradients")
+
+
+def views(name=""):
+    """Two views of each sample; of MMDC pictures, and so many that the parts are no multiple of the turns."""
     g = torch.Generator().manual_seed(1)
-    return torch.randn(n, 6, generator=g), torch.randn(n, 6, generator=g)
+    x_a, x_b = torch.randn(N, 6, generator=g), torch.randn(N, 6, generator=g)
+    return (x[:12, :4].view(-1, 1, 2, 2) for x in (x_a, x_b)) if name == "mmdc" else (x_a, x_b)
 
 
 def step(name, world=1, rank=0):
-    """The loss, what else is logged, the gradients, and the state, which an objective may change too."""
-    dtype = torch.float32 if name in SINGLE else torch.float64
-    net = network(name).to(dtype)
-    index, x_a, x_b = (t.chunk(world)[rank] for t in (torch.arange(12), *(x.to(dtype) for x in views())))
-    objective = OBJECTIVES.get(name) or (LINEAR[name][1]() if name in LINEAR else CENTRED[name](net))
-    if hasattr(objective, "refresh"):
-        context = TrainingContext(views()[0].numpy(), (6,), augment.policy("none"), 0, torch.device("cpu"))
+    """The loss, what else is logged, the gradients, the state of network and objective, and that of the generator."""
+    make_network, make_objective = CASES[name]
+    torch.manual_seed(0)
+    dtype = torch.float32 if name in REFRESHED else torch.float64
+    net = make_network().to(dtype)
+    x_a, x_b = (x.to(dtype) for x in views(name))
+    index, x_a, x_b = (t.chunk(world)[rank] for t in (torch.arange(len(x_a)), x_a, x_b))
+    objective = make_objective(net)
+    if name in REFRESHED:
+        context = TrainingContext(next(iter(views())).numpy(), (6,), augment.policy("none"), 0, torch.device("cpu"))
         objective.refresh(net, context)
-    batch = Batch(x_a, x_b, index, raw=x_b.float(), size=(6,))
+    batch = Batch(x_a, x_b, index)
+    batch.__dict__["x"] = x_b  # the un-augmented samples
     with synchronised(net):
-        if name == "self label":
-            object.__setattr__(batch, "x", x_b)
-        if hasattr(objective, "losses"):
-            terms = {"loss": sum(loss for _, loss in objective.losses(net, batch))}
-        else:
-            terms = objective(net, batch)
+        terms = objective(net, batch) if not hasattr(objective, "losses") else dict(objective.losses(net, batch))
+        terms.setdefault("loss", sum(terms.values()))
         terms["loss"].backward()
         dist.sum_gradients(net.parameters())
-    logged = {key: value.detach() for key, value in terms.items()}
-    gradients = {key: p.grad for key, p in net.named_parameters() if p.grad is not None}
-    return logged | gradients | {f"state of {key}": value for key, value in net.state_dict().items()}
+    found = {key: value.detach() for key, value in terms.items()}
+    found |= {f"gradient of {key}": p.grad for key, p in net.named_parameters() if p.grad is not None}
+    found |= {f"state of {key}": value for key, value in net.state_dict().items()}
+    remembered = objective.state_dict() if hasattr(objective, "state_dict") else {}
+    return found | {f"memory of {key}": value for key, value in remembered.items()} | {"random": torch.get_rng_state()}
+
+
+alone = functools.cache(step)
 
 
 def normalised(world=1, rank=0):
@@ -131,7 +235,7 @@ def normalised(world=1, rank=0):
     x, weights = (torch.randn(8, 3, 2, 2, generator=g, dtype=torch.float64) for _ in range(2))
     x, weights = (t.chunk(world)[rank] for t in (x + 100, weights))
     x.requires_grad_()
-    net = torch.nn.Sequential(torch.nn.BatchNorm2d(3)).double()
+    net = nn.Sequential(nn.BatchNorm2d(3)).double()
     with torch.no_grad():
         net[0].weight.copy_(torch.tensor([0.5, 1.0, 2.0]))
     with synchronised(net):
@@ -146,18 +250,21 @@ def normalised(world=1, rank=0):
     return whole | {key: p.grad for key, p in net.named_parameters()} | dict(net.state_dict())
 
 
-def broken_gather(kind):
+def lost(ctx, *grads):
+    """The gradient of a gather without the share of the other processes; none at all where it has all of it."""
+    own = grads[0].narrow(0, dist.rank() * ctx.rows, ctx.rows)
+    return (own if ctx.shared else torch.zeros_like(own)), None
+
+
+def broken_gather(fault):
     """Steps with a gather that has a fault: the comparison with one process must notice."""
-    whole, reduced = collectives._all_rows, collectives._summed
-    world, rank = dist.world_size(), dist.rank()
-    if kind == "drops gradients":
-        collectives._Gather.backward = staticmethod(
-            lambda ctx, *g: (g[0].narrow(0, rank * ctx.rows, ctx.rows), None)  # of the own columns alone
-        )
+    whole, backward = collectives._all_rows, collectives._Gather.backward
+    if fault == "drops gradients":
+        collectives._Gather.backward = staticmethod(lost)
     else:
-        collectives._all_rows = lambda x: torch.cat([x] * world)  # the own columns in place of the others'
-    found = {name: step(name, world, rank) for name in PAIRS}
-    collectives._all_rows, collectives._summed = whole, reduced
+        collectives._all_rows = lambda x: torch.cat([x] * dist.world_size())  # the own columns in place of the others'
+    found = {name: step(name, dist.world_size(), dist.rank()) for name in CASES if name != "mmdc"}
+    collectives._all_rows, collectives._Gather.backward = whole, staticmethod(backward)
     return found
 
 
@@ -166,34 +273,59 @@ class SmallBatches(ImageEncoder):
 
 
 def around(folder):
-    """What is done around training: pictures decoded and encoded, heads fitted, neighbours, clusters of a graph."""
-    pictures = data.load(folder / "pictures", max_bad=0.5, image_size=8, shared=True)
-    encoder, world = encoders.load(torch.nn.AdaptiveAvgPool2d(2)), dist.world_size()
-    encoder.__class__ = SmallBatches
-    stored = encoders.features(encoder, pictures, augment.policy("digit"), 2, folder=folder / f"features-{world}")
+    """What is done around training: pictures decoded, encoded, compared; heads, neighbours, clusters of a graph."""
+    files = data.load(folder / "pictures", max_bad=0.5, image_size=8, shared=True)
+    table = data.load(folder / ("table" if find_spec("pyarrow") else "pictures"), max_bad=0.5, memory=0, shared=True)
+    pool, world = encoders.load(nn.AdaptiveAvgPool2d(2)), dist.world_size()
+    pool.__class__ = SmallBatches
+    stored = encoders.features(pool, files, augment.policy("digit"), 2, folder=folder / f"features-{world}")
     rng = np.random.default_rng(0)
     x = (rng.normal(size=(90, 6)) + 5 * np.eye(6)[np.arange(90) % 3]).astype(np.float32)
     heads, quality = fit_heads(x, 3, scaled=False, prior="auto", members=5, seed=0)
     reading = read_clusters(x, x / np.linalg.norm(x, axis=1, keepdims=True), 3, 0, n_members=2)
+    context = TrainingContext(x, (6,), augment.policy("none"), 0, torch.device("cpu"))
+    torch.manual_seed(0)
+    net = cluster_net()
     return {
-        "pictures": pictures.x,
-        "names": list(pictures.names),
-        "skipped": [name for name, _ in pictures.skipped],
+        "pictures": files.x,
+        "table": table.x[:],
+        "rows": list(table.names),
+        "names": list(files.names),
+        "skipped": [name for name, _ in files.skipped],
         "features": np.array(stored.x.views[:]),
         "heads": {key: value.double() for key, value in heads.state_dict().items()},
         "estimate": quality.estimated_accuracy,
         "reading": reading.labels,
         "neighbours": nearest_neighbours(x, 4),
+        "nearest": np.concatenate(nearest(x, 3, block=8), axis=1),
+        "assignments": context.assignments(net),
+        "projections": context.projections(net),
+        "sizes": sum(c.double().sum(dim=0) for _, c in context.embed_part(net)),
+        "copies": copies(),
         "k-means": KMeans(3, random_state=0).fit(x).labels_,
     }
 
 
+def copies():
+    """The copies among photographs: one is there twice, one also brighter."""
+    g = torch.Generator().manual_seed(0)
+    small = torch.rand(7, 3, 16, 16, generator=g)
+    x = (200 * nn.functional.interpolate(small, 64, mode="bicubic").clamp(0, 1)).to(torch.uint8).numpy()
+    x = np.concatenate([x, x[2:3], x[4:5] + 20])
+    found = duplicates.find(data.load(x))
+    return [found.rows, found.distinct]
+
+
+class Counted(cluster_count.ClusterCount):
+    n_clusters, choice_, _common_scale = "auto", None, True
+
+
 def several(world, rank, folder):
-    """All that is compared with one process; the faults last, since they stay."""
-    found = {name: step(name, world, rank) for name in NAMES}
+    """All that is compared with one process."""
+    found = {name: step(name, world, rank) for name in CASES}
     found["around"] = around(folder)
     found["batch norm"] = normalised(world, rank)
-    z_a, z_b = (torch.nn.functional.normalize(x.double(), dim=1) for x in views())
+    z_a, z_b = (nn.functional.normalize(x.double(), dim=1) for x in views())
     parts = (z.chunk(world)[rank] for z in (z_a, z_b))
     found["positives"] = positives_per_view(*parts, 0.3, shared=True).item()
     for n in (0, 1, 5, 11):
@@ -202,18 +334,21 @@ def several(world, rank, folder):
         found["rows", n] = dist.gather_arrays(rows, n, 2)[:, 0].tolist()
     found["map"] = dist.shared_map(lambda item: item**2, list(range(7)))
     found["draws"] = int(torch.randint(1000, (), generator=dist.own_generator(torch.Generator().manual_seed(3))))
-    for kind in ("drops columns", "drops gradients"):
-        found[kind] = broken_gather(kind)
-    return found
+    cluster_count.choose_k = lambda x, scaled, seed: without_evidence(dist.rank() + 2, "as many as the rank says")
+    Counted._choose_clusters(counted := Counted(), np.empty((1, 1)), SimpleNamespace(seed=0, notes=[]))
+    found["number"] = counted.n_clusters_
+    return found | {fault: broken_gather(fault) for fault in FAULTS}
 
 
-def environment(rank, world, port):
-    return {"RANK": str(rank), "WORLD_SIZE": str(world), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+def small_blocks():
+    """Blocks so small that every process has some."""
+    duplicates.CHUNK, pictures.BLOCK, EMBED.BATCH = 2, 2, 16
 
 
 def worker(rank, world, port, folder):
     torch.set_num_threads(1)
-    os.environ |= environment(rank, world, port)
+    small_blocks()
+    os.environ |= {"RANK": str(rank), "WORLD_SIZE": str(world), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
     assert dist.join()
     torch.save(several(world, rank, Path(folder)), f"{folder}/{rank}.pt")
     dist.leave()
@@ -227,6 +362,20 @@ def write_pictures(folder):
     (folder / "4a.png").write_bytes(b"no picture")
 
 
+def write_table(folder, pictures):
+    """The pictures in three Parquet files, in row groups of two, if there is a package that writes them."""
+    if find_spec("pyarrow") is None:
+        return
+    import pyarrow
+    from pyarrow import parquet
+
+    folder.mkdir()
+    files = sorted(pictures.glob("?.png"))
+    for i in range(3):
+        cells = [{"bytes": file.read_bytes(), "path": file.name} for file in files[i::3]]
+        parquet.write_table(pyarrow.table({"image": cells}), folder / f"{i}.parquet", row_group_size=2)
+
+
 def free_port():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -238,184 +387,69 @@ def found(request, tmp_path_factory):
     """What each of several processes has computed."""
     folder = tmp_path_factory.mktemp("several")
     write_pictures(folder / "pictures")
-    multiprocessing.set_forkserver_preload(PRELOAD)
+    write_table(folder / "table", folder / "pictures")
+    multiprocessing.set_forkserver_preload([__name__, "torch", "sklearn.cluster"])
     mp.start_processes(worker, (request.param, free_port(), str(folder)), request.param, start_method="forkserver")
     return [torch.load(folder / f"{rank}.pt", weights_only=False) for rank in range(request.param)]
 
 
-def same(one, several, tolerance):
-    """Whether all values are the same, which are those of the same names."""
-    return one.keys() == several.keys() and all(
-        torch.allclose(one[key].double(), several[key].double(), rtol=tolerance, atol=tolerance) for key in one
-    )
+def differing(one, several, tolerance):
+    """The names of the values that are not the same."""
+    assert one.keys() == several.keys()
+    pairs = ((key, one[key].double(), several[key].double()) for key in one)
+    return [key for key, a, b in pairs if not torch.allclose(a, b, rtol=tolerance, atol=tolerance)]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", CASES)
 def test_several_processes_equal_one(found, name):
-    one, tolerance = step(name), 1e-5 if name in SINGLE else 1e-9
     for process in found:
-        assert same(one, process[name], tolerance), name
+        assert differing(alone(name), process[name], 1e-5 if name in REFRESHED else 1e-9) == []
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_gather_with_a_fault_is_noticed(found, fault):
+    for name, broken in found[0][fault].items():
+        assert differing(alone(name), broken, 1e-4), name
 
 
 def test_batch_normalisation_is_over_the_batch_of_all(found):
     for process in found:
-        assert same(normalised(), process["batch norm"], 1e-9)
+        assert differing(normalised(), process["batch norm"], 1e-9) == []
 
 
-@pytest.mark.parametrize("kind", ["drops columns", "drops gradients"])
-@pytest.mark.parametrize("name", PAIRS)
-def test_a_gather_with_a_fault_is_noticed(found, name, kind):
-    assert not same(step(name), found[0][kind][name], 1e-3)
-
-
-def test_the_work_around_training_is_that_of_one(found, tmp_path):
+def test_the_work_around_training_is_that_of_one(found, tmp_path, monkeypatch):
+    monkeypatch.setattr(EMBED, "BATCH", 16)
     write_pictures(tmp_path / "pictures")
+    write_table(tmp_path / "table", tmp_path / "pictures")
     one = around(tmp_path)
+    exact = one.keys() - {"heads", "estimate", "k-means", "sizes", "nearest", "copies"}
     for process in found:
         several = process["around"]
-        assert same(one["heads"], several["heads"], 1e-4)
+        assert differing(one["heads"], several["heads"], 1e-4) == []
         assert several["estimate"] == pytest.approx(one["estimate"])
-        for name in ("pictures", "names", "skipped", "features", "reading", "neighbours"):
+        for name in exact:
             assert np.array_equal(one[name], several[name]), name
+        assert np.allclose(one["nearest"], several["nearest"], rtol=1e-6)
+        assert all(map(np.array_equal, one["copies"], several["copies"]))
         assert rand_index(one["k-means"], several["k-means"]) == 1
+    assert torch.allclose(one["sizes"], sum(process["around"]["sizes"] for process in found))
     assert one["skipped"] == ["4a.png"]
+    assert one["copies"][1].tolist() == [0, 1, 2, 3, 4, 5, 6]
 
 
 def test_work_is_shared_and_in_order(found):
-    z_a, z_b = (torch.nn.functional.normalize(x.double(), dim=1) for x in views())
+    z_a, z_b = (nn.functional.normalize(x.double(), dim=1) for x in views())
     for process in found:
         assert process["positives"] == pytest.approx(positives_per_view(z_a, z_b, 0.3).item())
         assert all(process["rows", n] == list(range(n)) for n in (0, 1, 5, 11))
         assert process["map"] == [item**2 for item in range(7)]
+        assert process["number"] == 2  # that of the first process
     assert len({process["draws"] for process in found}) == len(found)
 
 
 def test_alone_everything_is_the_identity():
     x = torch.ones(2, requires_grad=True)
     assert dist.gather(x) is x
+    assert dist.replicated(x) is x
+    assert dist.of_first(lambda: 3) == 3
     assert (dist.rank(), dist.world_size(), dist.join()) == (0, 1, False)
-
-
-def run_command(rank, world, port, words, log):
-    """The command line as one of several processes."""
-    torch.set_num_threads(1)
-    os.environ |= environment(rank, world, port) | {"NO_COLOR": "1"}
-    file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    os.dup2(file, 1)
-    os.dup2(file, 2)
-    sys.argv = ["c3clust", *map(str, words)]
-    cli.main()
-
-
-def start(world, log, *words):
-    """Start c3clust in several processes."""
-    multiprocessing.set_forkserver_preload(PRELOAD)
-    context, port = multiprocessing.get_context("forkserver"), free_port()
-    started = [context.Process(target=run_command, args=(rank, world, port, words, str(log))) for rank in range(world)]
-    for process in started:
-        process.start()
-    return started
-
-
-def end(processes, seconds=300):
-    """The exit codes of all, which must end by themselves."""
-    for process in processes:
-        process.join(seconds)
-    codes = [process.exitcode for process in processes]
-    for process in processes:
-        process.kill()
-    return codes
-
-
-@pytest.fixture(scope="module")
-def fit(tmp_path_factory):
-    """The words of a small run of C3, without its folder."""
-    folder = tmp_path_factory.mktemp("data")
-    np.save(folder / "x.npy", np.random.default_rng(0).random((72, 8, 8)).astype(np.float32))
-    sizes = {"cc_epochs": 4, "epochs": 3, "batch_size": 16, "cc_batch_size": 16, "projection_dim": 8, "zeta": 0.6}
-    settings = [word for name, value in sizes.items() for word in ("--set", f"{name}={value}")]
-    return ("fit", folder / "x.npy", "-k", 3, *settings, "--checkpoint-minutes", 0, "-o")
-
-
-def test_a_killed_process_ends_all_and_both_resume(fit, tmp_path):
-    log = tmp_path / "log.txt"
-    assert end(start(2, log, *fit, tmp_path / "whole")) == [0, 0], log.read_text()
-    assert log.read_text().count("72 images in") == 1  # the first process alone prints
-    log.unlink()
-    processes = start(2, log, *fit, tmp_path / "killed")
-    while not list((tmp_path / "killed").glob("checkpoint/1-*.json")):
-        assert processes[1].is_alive(), log.read_text()
-        time.sleep(0.01)
-    processes[1].kill()
-    assert end(processes) == [2, -signal.SIGKILL]
-    message = log.read_text().splitlines()[-1]
-    assert log.read_text().count("c3clust:") == 1
-    assert message.startswith("c3clust: Process 1 (of 0 to 1) has ended without a message")
-    assert message.endswith(f"c3clust resume {tmp_path / 'killed'}")
-    shutil.copytree(tmp_path / "killed", tmp_path / "alone")
-    assert end(start(2, log, "resume", tmp_path / "killed")) == [0, 0], log.read_text()
-    for name in ("model.safetensors", "assignments.csv"):
-        assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
-    assert end(start(1, log, "resume", tmp_path / "alone")) == [0], log.read_text()
-    assert RunRecord.read(tmp_path / "alone" / "record.json").n_clusters == 3
-    for world in (1, 2):  # each sample once, in order
-        words = ("predict", tmp_path / "whole", fit[1], "-o", tmp_path / f"{world}.csv")
-        assert end(start(world, log, *words)) == [0] * world, log.read_text()
-    assert (tmp_path / "1.csv").read_bytes() == (tmp_path / "2.csv").read_bytes()
-    assert (tmp_path / "1.csv").read_text().count("\n") == 73
-
-
-def test_one_message_for_all(fit, tmp_path):
-    log = tmp_path / "log.txt"
-    assert end(start(2, log, "fit", tmp_path / "nothing", "-o", tmp_path / "run")) == [2, 2]
-    assert log.read_text().count("c3clust:") == 1
-    (tmp_path / "taken").mkdir()
-    (tmp_path / "taken" / "file").touch()
-    log.unlink()
-    assert end(start(2, log, *fit, tmp_path / "taken")) == [2, 2]
-    assert log.read_text().startswith("c3clust: Process 0 (of 0 to 1) failed: ")
-    assert len(log.read_text().splitlines()) == 1
-
-
-def torchrun(*words):
-    command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", f"--master_port={free_port()}"]
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "NO_COLOR": "1"}
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": environment}
-    return subprocess.Popen([*command, "-m", "c3clust", *map(str, words)], **pipes)
-
-
-def test_torchrun_fits_and_one_process_writes(fit, tmp_path):
-    process = torchrun(*fit, tmp_path / "run", "--json")
-    out, err = process.communicate(timeout=300)
-    assert process.returncode == 0, err
-    assert json.loads(out)["run"] == str(tmp_path / "run")
-    assert (tmp_path / "run" / "record.json").exists()
-
-
-@pytest.mark.slow
-def test_torchrun_and_a_killed_process(fit, tmp_path):
-    process = torchrun(*fit, tmp_path / "run")
-    while not list((tmp_path / "run").glob("checkpoint/1-*.json")):
-        assert process.poll() is None
-        time.sleep(0.01)
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    ranks = {Path(f"/proc/{child}/environ").read_bytes().split(b"\0RANK=")[1][:1]: int(child) for child in children}
-    os.kill(ranks[b"1"], signal.SIGKILL)
-    err = process.communicate(timeout=120)[1]
-    assert err.count("c3clust: ") == 1
-    assert "c3clust: Process 1 (of 0 to 1) has ended without a message" in err
-
-
-@pytest.mark.slow
-def test_two_processes_reach_the_accuracy_of_one(tmp_path):
-    """CC on digits, three seeds: the means differ by less than the largest difference between seeds."""
-    log, found = tmp_path / "log.txt", {1: [], 2: []}
-    for seed in range(3):
-        for world, scores in found.items():
-            run = tmp_path / f"{world}-{seed}"
-            words = ("fit", "digits", "-k", 10, "--method", "cc", "--set", "epochs=30", "--seed", seed, "-o", run)
-            assert end(start(world, log, *words), 900) == [0] * world, log.read_text()
-            scores.append(RunRecord.read(run / "record.json").scores["acc"])
-    print(found)
-    spread = max(max(scores) - min(scores) for scores in found.values())
-    assert abs(np.mean(found[1]) - np.mean(found[2])) <= max(spread, 0.02)

@@ -35,6 +35,28 @@ def test_each_curve_has_one_entry_an_epoch():
     assert all(sum(sizes) == 40 for sizes in curves["cluster_sizes"])
 
 
+def test_assignments_that_are_not_trained_are_not_evaluated(monkeypatch):
+    context = TrainingContext(setup()[1], (6,), augment.policy("vector"), 0, torch.device("cpu"))
+    stage, trained = Stage("warmup", 3, 16, 1e-2), []
+    for assigns in (True, False):
+        monkeypatch.setattr(CCObjective, "assigns", assigns)
+        network = setup()[0]
+        context.generator.manual_seed(0)
+        curves = train(stage, network, CCObjective(0.5, 1.0, warming_up=True), context)
+        assert ("cluster_sizes" in curves) == assigns
+        trained.append(network.state_dict())
+    assert all(torch.equal(a, b) for a, b in zip(trained[0].values(), trained[1].values(), strict=True))
+
+
+def test_without_evaluation_parameters_that_are_not_finite_stop_the_training():
+    network, x = setup()
+    context = TrainingContext(x, (6,), augment.policy("vector"), 0, torch.device("cpu"))
+    with torch.no_grad():
+        network.g_c[0].bias.fill_(float("nan"))  # which the instance loss does not see
+    with pytest.raises(TrainingError, match="has diverged"):
+        train(Stage("warmup", 1, 16, 1e-2), network, CCObjective(0.5, 1.0, warming_up=True), context)
+
+
 def test_training_lowers_the_loss():
     curves = run(*setup(), epochs=30)
     assert curves["loss"][-1] < curves["loss"][0]

@@ -14,11 +14,13 @@ from c3clust.dist.collectives import (
     gather_arrays,
     gather_columns,
     gather_objects,
+    of_first,
     own_generator,
     part,
+    random_rows,
+    replicated,
     shared_map,
     sum_gradients,
-    sum_statistics,
     total,
 )
 from c3clust.dist.ends import last_words
@@ -26,6 +28,6 @@ from c3clust.dist.group import join, leave, rank, wait, world_size
 
 __all__ = [
     "agree", "average_buffers", "gather", "gather_arrays", "gather_columns", "gather_objects", "join", "last_words",
-    "leave", "own_generator", "part", "rank", "shared_map", "sum_gradients", "sum_statistics", "total", "wait",
-    "world_size",
+    "leave", "of_first", "own_generator", "part", "random_rows", "rank", "replicated", "shared_map", "sum_gradients",
+    "total", "wait", "world_size",
 ]  # fmt: skip

@@ -13,23 +13,26 @@ Training on local negatives only is known to cost CC about ten points.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import numpy as np
 import torch
 import torch.distributed as td
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from torch import Tensor, nn
 
 from c3clust.dist.group import exchange, rank, world_size
 
 __all__ = [
-    "agree", "average_buffers", "gather", "gather_arrays", "gather_columns", "gather_objects", "own_generator", "part",
-    "shared_map", "sum_gradients", "sum_statistics", "total",
+    "agree", "average_buffers", "gather", "gather_arrays", "gather_columns", "gather_objects", "of_first",
+    "own_generator", "part", "random_rows", "replicated", "shared_map", "sum_gradients", "total",
 ]  # fmt: skip
 
 T = TypeVar("T")
 R = TypeVar("R")
 MESSAGE = 2**26  # bytes of an array that are sent at a time
+SIDE_BY_SIDE = 4  # pieces of work at most that threads do at a time, as each has its own memory
 
 
 # 1. With gradient
@@ -63,13 +66,22 @@ class _Gather(torch.autograd.Function):
 
 class _Sum(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, shared: bool) -> Tensor:
-        ctx.shared = shared
+    def forward(ctx: Any, x: Tensor) -> Tensor:
         return _summed(x)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
-        return _summed(grads[0]) if ctx.shared else grads[0], None
+    def backward(ctx: Any, *grads: Tensor) -> Tensor:
+        return grads[0]
+
+
+class _Replicated(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Tensor:
+        return grads[0] / world_size()
 
 
 def gather(x: Tensor) -> Tensor:
@@ -87,12 +99,15 @@ def gather_columns(x: Tensor) -> Tensor:
 
 def total(share: Tensor) -> Tensor:
     """The sum of the processes' shares of a loss; the gradient of each is its own."""
-    return _Sum.apply(share, False) if world_size() > 1 else share
+    return _Sum.apply(share) if world_size() > 1 else share
 
 
-def sum_statistics(x: Tensor) -> Tensor:
-    """The sum of x over the processes, where all of them compute with it: gradients are summed too."""
-    return _Sum.apply(x, True) if world_size() > 1 else x
+def replicated(x: Tensor) -> Tensor:
+    """x, which all processes compute alike from parameters alone; the gradient is divided among them.
+
+    For a term of a loss that does not depend on the batch: the sum of its gradients would count it several times.
+    """
+    return _Replicated.apply(x) if world_size() > 1 else x
 
 
 def sum_gradients(parameters: Iterable[nn.Parameter]) -> None:
@@ -125,6 +140,16 @@ def agree(value: float) -> float:
     with exchange():
         td.broadcast(box, 0)
     return float(box)
+
+
+def of_first(work: Callable[[], R]) -> R:
+    """The result of `work` in the first process, for all of them, which wait for it."""
+    if world_size() == 1:
+        return work()
+    box: list[Any] = [work() if rank() == 0 else None]
+    with exchange():
+        td.broadcast_object_list(box, 0)
+    return box[0]
 
 
 def gather_objects(value: T) -> list[T]:
@@ -178,10 +203,37 @@ def own_generator(generator: torch.Generator) -> torch.Generator:
     return torch.Generator().manual_seed(seed + rank())
 
 
-def shared_map(work: Callable[[T], R], items: Sequence[T]) -> list[R]:
-    """`work` of each item, in order; each process does every so-many-th, and all get all results."""
+def random_rows(draw: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    """draw(x), such as torch.rand_like(x), for this process's rows x of the batch.
+
+    torch's own generator is in the same state in all processes. Each one draws for all of them and keeps its own rows:
+    they differ, and are those that one process would draw for the joined batch.
+    """
+    own = x
+    for number in range(world_size()):
+        rows = draw(x)
+        own = rows if number == rank() else own
+    return own
+
+
+def shared_map(work: Callable[[T], R], items: Sequence[T], threads: bool = False) -> list[R]:
+    """`work` of each item, in order; each process does every so-many-th, and all get all results.
+
+    threads: in as many threads as torch uses, where each computes with one thread of BLAS and OpenMP. So the results
+    do not depend on the number of threads.
+    """
+    own = range(rank(), len(items), world_size())
+    mine = _in_threads(work, [items[i] for i in own]) if threads else [work(items[i]) for i in own]
     if world_size() == 1:
-        return [work(item) for item in items]
-    mine = {i: work(items[i]) for i in range(rank(), len(items), world_size())}
-    found = {i: result for each in gather_objects(mine) for i, result in each.items()}
+        return mine
+    found = {i: result for each in gather_objects(dict(zip(own, mine, strict=True))) for i, result in each.items()}
     return [found[i] for i in range(len(items))]
+
+
+def _in_threads(work: Callable[[T], R], items: Sequence[T]) -> list[R]:
+    n = min(torch.get_num_threads(), len(items), SIDE_BY_SIDE)
+    with threadpool_limits(1):  # BLAS of the process; OpenMP has a limit per thread
+        if n < 2:
+            return [work(item) for item in items]
+        with ThreadPoolExecutor(n, initializer=threadpool_limits, initargs=(1,)) as pool:
+            return list(pool.map(work, items))

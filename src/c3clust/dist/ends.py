@@ -13,7 +13,7 @@ from c3clust.dist.group import rank, store, world_size
 
 __all__ = ["choose_message", "last_words"]
 
-GRACE = 3.0  # seconds in which the others notice that a process has ended
+GRACE = 6.0  # seconds in which the others notice that a process has ended
 FAILED, FOLLOWED = "failed", "followed"  # by itself; because others had ended, or it was told to
 
 

@@ -40,7 +40,9 @@ def backbone(which: str | nn.Module, shape: tuple[int, ...], stem: str = "auto")
         flat = "shallow" if largest >= EMBEDDING else "mlp"
         which = flat if vectors else "convnet" if largest <= SMALL else "resnet18"
     if which not in names():
-        raise InputError(f"backbone={which!r} is unknown. {suggest(str(which), names())} Any nn.Module will do too.")
+        raise InputError(
+            f"backbone={which!r} is unknown. {suggest(str(which), names())} Any nn.Module can be used too."
+        )
     if vectors != (which in _FLAT):
         raise InputError(
             f"backbone={which!r} does not fit inputs of shape {shape}: mlp and shallow are for feature vectors, "
@@ -65,7 +67,7 @@ def mlp(features: int, width: int, depth: int) -> nn.Sequential:
 
 
 def _width(f: nn.Module, shape: tuple[int, ...]) -> int:
-    """How many features the user's own encoder gives: ask it."""
+    """The number of features of the user's own encoder, found by a forward pass."""
     was_training = f.training
     reference = next(f.parameters(), torch.empty(0))
     try:

@@ -1,4 +1,4 @@
-"""Generator and discriminator of DCGAN (Radford et al., ICLR 2016), for pictures of any size and for vectors."""
+"""Generator and discriminator of DCGAN (Radford et al., ICLR 2016), for images of any size and for vectors."""
 
 from math import prod
 
@@ -92,7 +92,7 @@ class Adversaries(nn.Module):
                 nn.init.normal_(module.weight, 0, 0.02 if len(shape) == 3 else module.weight[0].numel() ** -0.5)
 
     def scaled(self, x: Tensor) -> Tensor:
-        """Pictures in [-1, 1], as the generator makes them; vectors unchanged."""
+        """Images in [-1, 1], as the generator makes them; vectors unchanged."""
         return 2 * x - 1 if x.ndim == 4 else x
 
     def forward(self, x: Tensor) -> Tensor:

@@ -69,18 +69,24 @@ class LinearHeads(nn.Module):
     """H linear cluster heads on the same features. The one with the lowest training loss gives the assignments.
 
     `losses` is the moving average of each head's training loss. As a buffer, it is saved and resumed with the weights.
+    With a `scale`, the logits are normalised over the batch, and start with this standard deviation: so no cluster is
+    empty at the start.
     """
 
     losses: Tensor
 
-    def __init__(self, width: int, n_clusters: int, n_heads: int) -> None:
+    def __init__(self, width: int, n_clusters: int, n_heads: int, scale: float | None = None) -> None:
         super().__init__()
         self.linear, self.shape = nn.Linear(width, n_heads * n_clusters), (n_heads, n_clusters)
+        self.norm: nn.Module = nn.Identity()
+        if scale is not None:
+            self.norm = nn.BatchNorm1d(n_heads * n_clusters)
+            nn.init.constant_(self.norm.weight, scale)
         self.register_buffer("losses", torch.zeros(n_heads))
 
     def logits(self, h: Tensor) -> Tensor:
         """The logits of every head: [N, F] -> [N, H, M]."""
-        return self.linear(h).reshape(-1, *self.shape)
+        return self.norm(self.linear(h)).reshape(-1, *self.shape)
 
     def assign(self, h: Tensor) -> Tensor:
         """The soft assignments of every head, rows sum to 1: [N, F] -> [N, H, M]."""
@@ -100,13 +106,14 @@ class LabelNet(nn.Module):
     """Encoder f and a linear head with batch norm: x -> (unit features, assignment).
 
     As in DAC's released code, the logits are normalised over the batch: without it, all label features are nearly the
-    same at the start, and all pairs would be taken for similar.
+    same at the start, and all pairs would be similar. `scale` is the standard deviation of the logits at the start.
     """
 
-    def __init__(self, f: nn.Module, width: int, n_clusters: int) -> None:
+    def __init__(self, f: nn.Module, width: int, n_clusters: int, scale: float = 1.0) -> None:
         super().__init__()
-        self.f = f
-        self.head = nn.Sequential(nn.Linear(width, n_clusters), nn.BatchNorm1d(n_clusters))
+        norm = nn.BatchNorm1d(n_clusters)
+        nn.init.constant_(norm.weight, scale)
+        self.f, self.head = f, nn.Sequential(nn.Linear(width, n_clusters), norm)
 
     def encode(self, x: Tensor) -> Tensor:
         """h = f(x): [N, F]."""
@@ -151,10 +158,18 @@ class NeighbourNet(nn.Module):
 class InformationNet(nn.Module):
     """Encoder f with sub-heads for M clusters (`main`) and for more (`over`): x -> (unit features, assignment)."""
 
-    def __init__(self, f: nn.Module, width: int, n_clusters: int, n_overclusters: int, n_heads: int) -> None:
+    def __init__(
+        self,
+        f: nn.Module,
+        width: int,
+        n_clusters: int,
+        n_overclusters: int,
+        n_heads: int,
+        scale: float | None = None,
+    ) -> None:
         super().__init__()
         self.f = f
-        self.main, self.over = LinearHeads(width, n_clusters, n_heads), LinearHeads(width, n_overclusters, n_heads)
+        self.main, self.over = (LinearHeads(width, m, n_heads, scale) for m in (n_clusters, n_overclusters))
 
     def encode(self, x: Tensor) -> Tensor:
         """h = f(x): [N, F]."""

@@ -1,6 +1,7 @@
-"""Maps inside an encoder, for methods that compare places of a picture: [N, C, H, W]."""
+"""Maps inside an encoder, for methods that compare places of an image: [N, C, H, W]."""
 
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from c3clust.networks.convnet import ConvNet
 from c3clust.networks.resnet import ResNet
@@ -16,7 +17,7 @@ def as_map(x: Tensor) -> Tensor:
 def shallow_map(f: nn.Module, x: Tensor) -> Tensor:
     """What the first layer of f makes of x; of an encoder of the user's own, x itself."""
     if isinstance(f, ConvNet):
-        return f.layers[:3](x)
+        return F.relu(f.layers[:2](x))
     if isinstance(f, ResNet):
         return f.stem(x)
     return as_map(f[:3](x) if isinstance(f, nn.Sequential) else x)

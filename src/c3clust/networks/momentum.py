@@ -7,14 +7,20 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from c3clust.networks.norms import synchronise
+
 __all__ = ["MomentumNetwork"]
 
 
 class MomentumNetwork:
-    """w' <- m w' + (1 - m) w after each step; integer buffers are copied. No gradient reaches the copy."""
+    """w' <- m w' + (1 - m) w after each step; integer buffers are copied. No gradient reaches the copy.
+
+    Its batch normalisation is over the batch of all processes, as that of the network.
+    """
 
     def __init__(self, network: nn.Module, momentum: float) -> None:
         self.network: Any = copy.deepcopy(network).requires_grad_(False)
+        synchronise(self.network)
         self.momentum = momentum
 
     @torch.no_grad()

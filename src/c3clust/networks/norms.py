@@ -15,7 +15,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from c3clust import dist
 
-__all__ = ["SyncedNorm", "synchronised"]
+__all__ = ["SyncedNorm", "synchronise", "synchronised"]
 
 SHARED = ("weight", "bias", "running_mean", "running_var", "num_batches_tracked", "training")
 
@@ -23,6 +23,17 @@ SHARED = ("weight", "bias", "running_mean", "running_var", "num_batches_tracked"
 @contextmanager
 def synchronised(network: nn.Module) -> Iterator[None]:
     """Compute the statistics of batch normalisation over the batch of all processes."""
+    replaced = synchronise(network)
+    try:
+        yield
+    finally:
+        for parent, name, layer in replaced:
+            layer.training = getattr(parent, name).training
+            setattr(parent, name, layer)
+
+
+def synchronise(network: nn.Module) -> list[tuple[nn.Module, str, _BatchNorm]]:
+    """Replace the layers for good; their parents, names and the originals. With one process, none."""
     replaced = [
         (parent, name, layer)
         for parent in (network.modules() if dist.world_size() > 1 else ())
@@ -31,12 +42,7 @@ def synchronised(network: nn.Module) -> Iterator[None]:
     ]
     for parent, name, layer in replaced:
         setattr(parent, name, synced(layer))
-    try:
-        yield
-    finally:
-        for parent, name, layer in replaced:
-            layer.training = getattr(parent, name).training
-            setattr(parent, name, layer)
+    return replaced
 
 
 def synced(layer: _BatchNorm) -> nn.Module:
@@ -77,31 +83,36 @@ def _count(x: Tensor) -> int:
     return x.numel() // x.shape[1] * dist.world_size()
 
 
-def _statistics(x: Tensor, dims: list[int]) -> tuple[Tensor, Tensor]:
+def _statistics(x: Tensor) -> tuple[Tensor, Tensor]:
     """Mean and variance [C] over all processes, from those of each: stable, in one message."""
-    variance, mean = torch.var_mean(x, dims, correction=0)
+    mean, variance = torch.batch_norm_update_stats(x, None, None, 0.0)
     means, variances = dist.gather(torch.stack([mean, variance])[None]).unbind(1)  # [world, C]
     whole = means.mean(dim=0)
     return whole, (variances + (means - whole).square()).mean(dim=0)
 
 
 class _Normalise(torch.autograd.Function):
-    """y = weight (x - mean) / std + bias; mean and variance are returned without gradient."""
+    """y = weight (x - mean) / std + bias; mean and variance are returned without gradient.
+
+    By the kernels of torch's own layer, which are several times as fast as the same in single operations.
+    """
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, eps: float) -> tuple[Tensor, Tensor, Tensor]:
-        mean, variance = _statistics(x, [0, *range(2, x.ndim)])
-        ctx.save_for_backward(x, weight, mean, (variance + eps).rsqrt())
+        mean, variance = _statistics(x)
+        ctx.save_for_backward(x, weight, mean, variance)
+        ctx.eps = eps
         ctx.mark_non_differentiable(mean, variance)
         return F.batch_norm(x, mean, variance, weight, bias, False, 0.0, eps), mean, variance
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
         """dx = weight / std (dy - E[dy] - x̂ E[dy x̂]), with the means over all processes, and x̂ = (x - mean) / std."""
-        x, weight, mean, scale = ctx.saved_tensors
-        dy, dims, shape = grads[0], [0, *range(2, x.ndim)], [-1] + [1] * (x.ndim - 2)
-        unit = (x - mean.view(shape)).mul_(scale.view(shape))
-        d_bias, d_weight = dy.sum(dims), (dy * unit).sum(dims)
-        of_all = dist.total(torch.stack([d_bias, d_weight])) / _count(x)
-        dx = (dy - of_all[0].view(shape)).addcmul_(unit, of_all[1].view(shape), value=-1)
-        return dx.mul_((weight * scale).view(shape)), d_weight, d_bias, None
+        x, weight, mean, variance = ctx.saved_tensors
+        dy, scale = grads[0], (variance + ctx.eps).rsqrt()
+        d_weight, d_bias = torch.ops.aten.native_batch_norm_backward(
+            dy, x, weight, None, None, mean, scale, True, ctx.eps, [False, True, True]
+        )[1:]  # Σ dy x̂ and Σ dy
+        of_all = dist.total(torch.stack([d_weight, d_bias])) * (-weight * scale / _count(x))
+        dx = F.batch_norm(x, mean, variance, of_all[0], of_all[1], False, 0.0, ctx.eps)
+        return dx.addcmul_(dy, (weight * scale).view([-1] + [1] * (x.ndim - 2))), d_weight, d_bias, None

@@ -28,7 +28,7 @@ class Batch:
     x_a: Tensor
     x_b: Tensor
     index: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.int64))  # [N]
-    raw: Tensor = field(default_factory=lambda: torch.empty(0))  # the samples as they are stored
+    raw: Tensor = field(default_factory=lambda: torch.empty(0))  # the samples as stored
     size: tuple[int, ...] = ()
     samples: ArrayLike | None = None  # the dataset
 

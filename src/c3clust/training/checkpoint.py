@@ -60,13 +60,15 @@ class End:
 class Checkpoints:
     """The checkpoints of one run. Of several processes, the first writes and all read."""
 
+    most_steps: int | None = None  # of an epoch that are trained, where a fit is only measured (bench/budget.py)
+
     def __init__(self, run: str | Path, minutes: float = 10.0) -> None:
         self.folder, self.minutes = Path(run) / "checkpoint", minutes
         if self.folder.is_symlink() or (self.folder.exists() and not self.folder.is_dir()):
             raise RunError(f"{self.folder} is a link or a file, not a folder of checkpoints: remove it.")
         self.notes: list[str] = []  # what the owner of the run should know
         self.last: Path | None = None  # a folder that keeps the place after the last epoch, to train on from there
-        self.resumed = "The run was interrupted, and went on"  # the note about it
+        self.resumed = "The run was interrupted, and continued"  # the note about it
         self._saved_at = time.monotonic()
 
     def due(self) -> bool:
@@ -80,7 +82,7 @@ class Checkpoints:
                 _remove(path)
 
     def save_last(self, stage: int, training: TrainingState) -> None:
-        """Keep the place after the last epoch, if it is asked for: from there a run with more epochs continues."""
+        """Keep the place after the last epoch, if requested: a run with more epochs continues from there."""
         if self.last is not None:
             self._write(f"{stage}-{training.epoch:05}-{training.step:06}", training.snapshot(), self.last)
 
@@ -148,7 +150,9 @@ class Checkpoints:
             make_folder(folder)
             model_io.write(folder / name, snapshot[0] | {"notes": self.notes}, snapshot[1])
         except OSError as error:
-            self.note(f"A checkpoint could not be written ({error.strerror}): the run goes on with the last good one.")
+            self.note(
+                f"A checkpoint could not be written ({error.strerror}): the run continues and keeps the last good one."
+            )
             return False
         return True
 
@@ -157,7 +161,7 @@ class Checkpoints:
         try:
             snapshot = model_io.read(path, WHAT)
         except RunError as error:
-            self.note(f"A checkpoint was left out, and the one before it taken: {error}")
+            self.note(f"A damaged checkpoint was skipped, and the previous one used: {error}")
             _remove(path)
             return None
         notes = snapshot[0].get("notes")

@@ -11,14 +11,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from c3clust import augment
+from c3clust import augment, dist
 from c3clust.data.io.batches import batches
 from c3clust.data.io.pictures import available_memory
 from c3clust.data.samples import ArrayLike
 from c3clust.errors import InputError
 from c3clust.networks.readouts import Centres
 from c3clust.training.checkpoint import Checkpoints
-from c3clust.training.embed import Projections, embed, embed_together, gather
+from c3clust.training.embed import Projections, embed, embed_together, rows_per_batch
 from c3clust.training.forecast import Forecast
 from c3clust.training.loop import Stage, train
 from c3clust.training.objective import Alternating, Monitor, Objective
@@ -57,6 +57,7 @@ class TrainingContext:
     checkpoints: Checkpoints | None = None
     stages: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # sentences for the owner of the run
+    epochs: dict[str, int] = field(default_factory=dict)  # that each parameter of epochs came to
     memory: int | None = None  # bytes that all samples may take as float32; None for half of the free memory
     forecast: Forecast = field(default_factory=Forecast)
     generator: torch.Generator = field(init=False)
@@ -66,7 +67,7 @@ class TrainingContext:
 
     @property
     def size(self) -> tuple[int, ...]:
-        """(height, width) of pictures, (features,) of vectors."""
+        """(height, width) of images, (features,) of vectors."""
         return self.shape[-2:]
 
     def build(self, make: Callable[[tuple[int, ...]], Network]) -> Network:
@@ -97,17 +98,17 @@ class TrainingContext:
         self.stages.append(note)
         return note
 
-    def embed(self, network: nn.Module) -> Iterator[tuple[Tensor, Tensor]]:
-        """(z, c) of the un-augmented samples, batch by batch."""
-        return embed(network, self.x, self.size)
+    def embed_part(self, network: nn.Module) -> Iterator[tuple[Tensor, Tensor]]:
+        """(z, c) of this process's part of the un-augmented samples, batch by batch."""
+        return embed(network, self.x, self.size, part=dist.part(len(self.x), rows_per_batch(self.size)))
 
     def projections(self, network: nn.Module) -> np.ndarray:
         """z [n, D] of the un-augmented samples."""
-        return embed_together(network, self.x, self.size)[0]
+        return embed_together(network, self.x, self.size, kept=(0,))[0]
 
     def assignments(self, network: nn.Module) -> np.ndarray:
         """Soft assignments c [n, M] of the un-augmented samples."""
-        return gather(((c,) for _, c in self.embed(network)), len(self.x))[0]
+        return embed_together(network, self.x, self.size, kept=(1,))[0]
 
     def features(self, network: Any) -> tuple[Tensor, Tensor]:
         """z [n, D] and h [n, F] of the un-augmented samples, for networks that encode and project."""
@@ -132,9 +133,7 @@ class TrainingContext:
         """The chosen samples (None: all) as the network sees them, one row each: [n, D] float32, all in memory."""
         if chosen is None and self.bytes > self.limit:
             size, most = (f"{value / 2**20:,.0f} MB" for value in (self.bytes, self.limit))
-            text = (
-                f"This method holds all {len(self.x):,} samples in memory at once: {size}, more than {most}, the limit."
-            )
+            text = f"This method holds all {len(self.x):,} samples in memory: {size}, more than the limit of {most}."
             self.notes.append(text)
             log.warning("%s", text)
         chosen = np.arange(len(self.x)) if chosen is None else chosen
@@ -152,14 +151,15 @@ class TrainingContext:
         return pixels
 
     def lazy_pixels(self) -> Any:
-        """`pixels` as an object that reads the rows that are asked for, by an array of positions."""
+        """`pixels` as an object that reads rows on access, by an array of positions."""
         return _Pixels(self)
 
     def outputs(self, network: nn.Module) -> tuple[Any, np.ndarray]:
         """z [n, D] and c [n, M]. z is computed on access where it is the samples themselves, and too large."""
         if isinstance(network, Centres) and self.bytes > self.limit:
             return Projections(network, self.x, self.size, prod(self.shape)), self.assignments(network)
-        return embed_together(network, self.x, self.size)
+        z, c = embed_together(network, self.x, self.size)
+        return z, c
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ class _Pixels:
 
 
 def find_device(device: str) -> torch.device:
-    """ "auto" is CUDA where there is one, else MPS, else the CPU; any other name is used as it is."""
+    """ "auto" is CUDA if available, else MPS, else the CPU; any other name is used unchanged."""
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
     try:
@@ -188,7 +188,7 @@ def find_device(device: str) -> torch.device:
 
 
 def placed(network: Network, shape: tuple[int, ...], device: torch.device) -> Network:
-    """The network on its device, channels last for pictures, which is faster."""
+    """The network on its device, channels last for images, which is faster."""
     network = network.to(device)
     return network.to(memory_format=torch.channels_last) if len(shape) == 3 else network  # type: ignore[call-overload]
 
@@ -206,8 +206,6 @@ def compiled(network: Any) -> Iterator[None]:
         yield
     except TorchDynamoException as error:
         reason = str(error).strip().splitlines()[0]
-        raise InputError(
-            f"compile=True cannot be used here: {reason} Leave compile out; it changes only speed."
-        ) from None
+        raise InputError(f"compile=True cannot be used here: {reason} Omit compile; it only affects speed.") from None
     finally:
         network.f._compiled_call_impl = None

@@ -1,7 +1,7 @@
 """Networks without gradient: (z, c) of the un-augmented samples, and features of two views."""
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,13 +53,17 @@ def embed_together(
     x: ArrayLike,
     size: tuple[int, ...],
     outputs: Callable[[Tensor], tuple[Tensor, Tensor]] | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """`embed` of all samples as two arrays [n, ...]: each process computes a part, in whole batches, and gets all."""
+    kept: Sequence[int] = (0, 1),
+) -> tuple[np.ndarray, ...]:
+    """`embed` of all samples as arrays [n, ...]: each process computes a part, in whole batches, and gets all.
+
+    kept: which of the two outputs.
+    """
     n, block = len(x), rows_per_batch(size)
     part = dist.part(n, block)
-    pairs = embed(network, x, size, outputs, part)
-    z, c = gather(pairs, len(part)) if part else (np.empty(0), np.empty(0))
-    return dist.gather_arrays(z, n, block), dist.gather_arrays(c, n, block)
+    pairs = (tuple(pair[i] for i in kept) for pair in embed(network, x, size, outputs, part))
+    own = gather(pairs, len(part)) if part else tuple(np.empty(0) for _ in kept)
+    return tuple(dist.gather_arrays(rows, n, block) for rows in own)
 
 
 def gather(parts: Iterator[tuple[Tensor, ...]], n: int) -> tuple[np.ndarray, ...]:

@@ -15,11 +15,12 @@ FIRST = 8  # steps of a stage, or an epoch, that are timed before something is s
 RECENT = 50  # steps whose median counts
 SHORT = 30  # seconds: less is not worth a line
 LONG = 600  # seconds from which a faster way is named
+ALONE = 0.8  # ratio of CPU time to wall-clock time below which other programs slow down training
 
 
 @dataclass
 class Forecast:
-    """The stages that a fit will train, and a faster way, if there is one.
+    """The stages that a fit will train, and a faster way, if there is one; on_cpu: whether the CPU does the work.
 
     The training loop calls `begin`, `ready`, `step` and `epoch`. An epoch of a later stage is assumed to take as long
     as one of the stage that is trained now.
@@ -27,6 +28,7 @@ class Forecast:
 
     stages: Sequence[Any] = ()
     faster: str | None = None
+    on_cpu: bool = False
     _number: int = 0
     _epochs: int = 0  # that are left of this stage
     _steps: int = 1
@@ -34,25 +36,31 @@ class Forecast:
     _evaluation: float = 0.0
     _last: float = 0.0
     _recent: deque[float] = field(default_factory=lambda: deque(maxlen=RECENT))
+    _used: float = 0.0
+    _computed: deque[float] = field(default_factory=lambda: deque(maxlen=RECENT))  # CPU time of the same steps
     _told: int = -1
 
     @classmethod
     def of(cls, stages: Sequence[Any], context: Any, policy: str) -> "Forecast":
         """Of the stages of a fit; on a CPU with the faster way, if there is one."""
-        return cls(stages, faster_way(context.shape, policy) if context.device.type == "cpu" else None)
+        on_cpu = context.device.type == "cpu"
+        return cls(stages, faster_way(context.shape, policy) if on_cpu else None, on_cpu)
 
     def begin(self, number: int, epochs: int, steps: int) -> None:
-        """A stage begins, with so many epochs to go; the next is an evaluation of all samples."""
+        """A stage begins, with this many epochs to go; the next is an evaluation of all samples."""
         self._number, self._epochs, self._steps, self._step = number, epochs, max(steps, 1), 0
-        self._last, self._evaluation = time.perf_counter(), 0.0
+        self._last, self._used, self._evaluation = time.perf_counter(), time.process_time(), 0.0
         self._recent.clear()
+        self._computed.clear()
 
     def ready(self) -> None:
         """The first step follows."""
         self._evaluation = self._lap()
 
     def step(self) -> None:
+        before = self._used
         self._recent.append(self._lap())
+        self._computed.append(self._used - before)
         self._step += 1
 
     def epoch(self) -> None:
@@ -69,8 +77,15 @@ class Forecast:
         later = sum(stage.epochs for stage in self.stages[self._number + 1 :])
         return epoch * (max(self._epochs, 0) + later) - median(self._recent) * self._step
 
+    @property
+    def alone(self) -> float:
+        """The fraction of the time that would be enough if no other program used the processor."""
+        wall = median(self._recent)
+        share = median(self._computed) / wall if self.on_cpu and wall else 1.0
+        return share if share < ALONE else 1.0
+
     def news(self) -> str | None:
-        """What to tell now: once for each stage, where it takes long enough."""
+        """The message to print now: once per stage, if it takes long enough."""
         left = self.left
         if left is None or self._told >= self._number:
             return None
@@ -79,12 +94,14 @@ class Forecast:
             return None
         several = [f"{stage.name} {stage.epochs}" for stage in self.stages[self._number :]]
         plan = f" (epochs: {', '.join(several)})" if first and several else ""
-        faster = f" {self.faster}" if first and self.faster and left > LONG else ""
-        return f"Training takes about {duration(left)}{'' if first else ' more'}{plan}.{faster}"
+        least = left * self.alone
+        faster = f" {self.faster}" if first and self.faster and least > LONG else ""
+        busy = f", or {duration(least)} without the other programs on this computer" if least < left else ""
+        return f"Training takes about {duration(left)}{'' if first else ' more'}{busy}{plan}.{faster}"
 
     def _lap(self) -> float:
         now, before = time.perf_counter(), self._last
-        self._last = now
+        self._last, self._used = now, time.process_time()
         return now - before
 
 
@@ -103,4 +120,4 @@ def faster_way(shape: Sequence[int], policy: str) -> str | None:
         )
     if max(shape[-2:]) > 32:
         return "Smaller images are faster: image_size=32 (--image-size)."
-    return "Fewer epochs (--set), or a part of the samples, take less."
+    return "Fewer epochs (--set), or fewer samples, take less time."

@@ -1,9 +1,10 @@
 """The only training loop.
 
 `train` runs one stage: shuffle, make two views of each batch, take one step of the objective, and once per epoch
-evaluate the un-augmented samples. All random numbers come from one generator on the CPU, so the same seed gives the
-same network bit for bit. With several processes, each one trains on its part of every batch, draws other views than the
-others, and the objective gathers what it needs (dist). True labels never come here.
+evaluate the un-augmented samples, unless the objective does not train the assignments. All random numbers come from
+one generator on the CPU, so the same seed gives the same network bit for bit. With several processes, each one trains
+on its part of every batch, draws other views than the others, and the objective gathers what it needs (dist). True
+labels never come here.
 """
 
 import math
@@ -21,6 +22,7 @@ from c3clust.errors import TrainingError
 from c3clust.networks.norms import synchronised
 from c3clust.ops import entropy
 from c3clust.progress import bar
+from c3clust.training.adam import Adam
 from c3clust.training.batch import Batch, channels_last, local_part, source_of_views, tensors
 from c3clust.training.checkpoint import TrainingState
 from c3clust.training.embed import device_of, embed, rows_per_batch
@@ -34,6 +36,7 @@ __all__ = ["Stage", "auto_epochs", "train"]
 
 Curves = dict[str, list[Any]]
 Optimisers = dict[str, torch.optim.Optimizer]
+FEW = 16  # samples that show whether training has diverged, where all are not evaluated
 
 
 @dataclass(frozen=True)
@@ -75,10 +78,13 @@ def train(
     steps = len(x) // batch  # the last short batch is dropped
     optimisers = _optimisers(objective, network, stage.lr)
     now = TrainingState(network, optimisers, objective, generator, x, size, monitor, stage.epochs, steps)
+    assigns = getattr(objective, "assigns", True)
     restored = checkpoints is not None and checkpoints.restore(number, now)
     context.forecast.begin(number, stage.epochs - now.epoch, steps)
     if not restored:
-        now.labels, m, _ = _evaluate(network, x, size)
+        now.labels, m = torch.zeros(len(x), dtype=torch.int64), 0
+        if assigns:
+            now.labels, m, _ = _evaluate(network, x, size)
         if monitor is not None:
             monitor.begin(network, now.labels, m, 2 * batch)
     progress_bar = bar(stage.name, stage.epochs, steps, context.verbose, now.epoch, context.forecast)
@@ -92,7 +98,7 @@ def train(
                 now.sums = {}
             network.train()
             first = now.step
-            index = local_part(now.order.numpy())[first:]
+            index = local_part(now.order.numpy())[first : None if checkpoints is None else checkpoints.most_steps]
             source = source_of_views(x, context.policy, size, (context.seed, number, epoch))
             for step, raw in enumerate(tensors(source, index, device), first):
                 lr = stage.learning_rate((epoch * steps + step) / (stage.epochs * steps))
@@ -108,11 +114,12 @@ def train(
             for name, total in now.sums.items():
                 now.curves[name].append(total.item() / steps)
             now.curves["learning_rate"].append(lr)
-            now.labels = _log_assignment(now.curves, network, x, size, now.labels)
+            if assigns:
+                now.labels = _log_assignment(now.curves, network, x, size, now.labels)
             now.curves["seconds"].append(time.perf_counter() - started)
             if monitor is not None and monitor.stops(network, now.curves, epoch + 1):
                 break
-            _check_finite(stage, now.curves, epoch)
+            _check_finite(stage, now, epoch)
             progress.epoch(now.curves["loss"][-1])
             now.epoch, now.step, now.seconds = epoch + 1, 0, 0.0
             if checkpoints is not None:
@@ -125,7 +132,7 @@ def train(
 def _optimisers(objective: Any, network: nn.Module, lr: float) -> Optimisers:
     """The objective's own optimisers, or one Adam for all parameters.
 
-    Parameters below a module with a `rate` learn at that share of the learning rate.
+    Parameters below a module with a `rate` learn at that fraction of the learning rate.
     """
     if hasattr(objective, "optimisers"):
         optimisers: Optimisers = objective.optimisers(network, lr)
@@ -136,7 +143,7 @@ def _optimisers(objective: Any, network: nn.Module, lr: float) -> Optimisers:
             groups.setdefault(slow.get(id(parameter), 1.0), []).append(parameter)
         fused = device_of(network).type in ("cpu", "cuda")
         parts = [{"params": parameters, "rate": rate} for rate, parameters in groups.items()]
-        optimisers = {"loss": torch.optim.Adam(parts, lr=lr, fused=fused)}
+        optimisers = {"loss": Adam(parts, lr=lr, fused=fused)}
     for optimiser in optimisers.values():
         for group in optimiser.param_groups:
             group.setdefault("rate", group["lr"] / lr if lr else 1.0)
@@ -165,21 +172,21 @@ def _step(objective: Any, network: nn.Module, batch: Batch, optimisers: Optimise
     """One step of each optimiser; the values to log."""
     if not hasattr(objective, "losses"):
         terms = objective(network, batch)
-        _descend(terms["loss"], network, optimisers["loss"])
+        _descend(terms["loss"], optimisers["loss"])
         yield from terms.items()
         return
     total = torch.zeros((), device=batch.x_a.device)
     for name, loss in objective.losses(network, batch):
-        _descend(loss, network, optimisers[name])
+        _descend(loss, optimisers[name])
         total = total + loss.detach()
         yield f"{name}_loss", loss
     yield "loss", total
 
 
-def _descend(loss: Tensor, network: nn.Module, optimiser: torch.optim.Optimizer) -> None:
+def _descend(loss: Tensor, optimiser: torch.optim.Optimizer) -> None:
     optimiser.zero_grad(set_to_none=True)
     loss.backward()
-    dist.sum_gradients(network.parameters())
+    dist.sum_gradients(parameter for group in optimiser.param_groups for parameter in group["params"])
     optimiser.step()
 
 
@@ -190,9 +197,15 @@ def _finite(curves: Curves) -> Curves:
     return {name: curve[:kept] for name, curve in curves.items()}
 
 
-def _check_finite(stage: Stage, curves: Curves, epoch: int) -> None:
-    """A last gradient that is not finite shows in the assignments only."""
-    if not math.isfinite(curves["loss"][-1] + curves["assignment_entropy"][-1]):
+def _check_finite(stage: Stage, now: TrainingState, epoch: int) -> None:
+    """A last gradient that is not finite, or too large, shows in what the network gives for samples only."""
+    curves = now.curves
+    if "assignment_entropy" in curves:
+        finite = math.isfinite(curves["assignment_entropy"][-1])
+    else:
+        few = now.x[: min(len(now.x), FEW)]
+        finite = all(bool(part.isfinite().all()) for pair in embed(now.network, few, now.size) for part in pair)
+    if not (finite and math.isfinite(curves["loss"][-1])):
         raise TrainingError(
             f"The loss of stage {stage.name} is not finite after epoch {epoch + 1}: training has diverged. "
             f"Use a learning rate below {stage.lr:g}."
@@ -200,7 +213,7 @@ def _check_finite(stage: Stage, curves: Curves, epoch: int) -> None:
 
 
 def _log_assignment(curves: Curves, network: nn.Module, x: Any, size: tuple[int, ...], before: Tensor) -> Tensor:
-    """Evaluate the un-augmented samples: sizes, entropy, and the share of labels that changed in this epoch."""
+    """Evaluate the un-augmented samples: sizes, entropy, and the fraction of labels that changed in this epoch."""
     labels, m, uncertainty = _evaluate(network, x, size)
     curves["cluster_sizes"].append(torch.bincount(labels, minlength=m).tolist())
     curves["assignment_entropy"].append(uncertainty)

@@ -87,7 +87,7 @@ class TrainingState:
             raise ValueError("an order of other samples")
 
     def _distinct_optimisers(self) -> Iterator[tuple[str, torch.optim.Optimizer]]:
-        """Each optimiser once, by its first name: one may take the steps of several losses."""
+        """Each optimiser once, by its first name: one may be used for several losses."""
         first = {id(optimiser): name for name, optimiser in reversed(self.optimisers.items())}
         return ((name, self.optimisers[name]) for name in first.values())
 
