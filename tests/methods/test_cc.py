@@ -5,7 +5,8 @@ import math
 import pytest
 import torch
 
-from c3clust.methods.cc import cluster_loss, instance_loss
+from c3clust.methods.cc import cluster_contrast_loss, cluster_loss, instance_loss
+from c3clust.ops import nt_xent
 
 
 def unit(n, d, seed=0, dtype=torch.float64):
@@ -55,6 +56,15 @@ def test_instance_loss_equals_the_loop(n, tau):
 def test_cluster_loss_equals_the_loop(n, m):
     c_a, c_b = soft(n, m, 1), soft(n, m, 2)
     assert cluster_loss(c_a, c_b, 1.0).item() == pytest.approx(loop_cluster(c_a, c_b, 1.0), abs=1e-10)
+
+
+def test_many_clusters_are_contrasted_in_one_pass():
+    c = [soft(6, 600, seed).requires_grad_() for seed in (1, 2)]
+    found = cluster_contrast_loss(*c, 0.7)
+    plain = nt_xent(c[0].T, c[1].T, 0.7)
+    assert found.item() == pytest.approx(plain.item(), abs=1e-12)
+    for one, other in zip(torch.autograd.grad(found, c), torch.autograd.grad(plain, c), strict=True):
+        assert torch.allclose(one, other, atol=1e-12)
 
 
 def test_gradients():

@@ -15,22 +15,26 @@ def random(n=8, m=3, seed=0, sharpness=3):
     return (sharpness * logits).softmax(dim=1)
 
 
-def loop(p, upper, lower):
+def cosine(a, b):
+    return sum(u * v for u, v in zip(a, b, strict=True)) / math.hypot(*a) / math.hypot(*b)
+
+
+def loop(p_a, p_b, p, upper, lower):
     total, chosen = 0.0, 0
-    for a in p:
-        for b in p:
-            g = sum(u * v for u, v in zip(a, b, strict=True)) / math.hypot(*a) / math.hypot(*b)
-            if g >= upper:
+    for i, a in enumerate(p_a.tolist()):
+        for j, b in enumerate(p_b.tolist()):
+            g, s = cosine(a, b), cosine(p[i].tolist(), p[j].tolist())
+            if s >= upper:
                 total, chosen = total - math.log(g), chosen + 1
-            elif g < lower:
+            elif s < lower:
                 total, chosen = total - math.log(1 - g), chosen + 1
     return total / chosen
 
 
 @pytest.mark.parametrize("lamb", [0.0, 0.2, MEETING])
 def test_the_loss_equals_the_loop(lamb):
-    p = random()
-    assert pair_loss(p, *thresholds(lamb)).item() == pytest.approx(loop(p.tolist(), *thresholds(lamb)), abs=1e-12)
+    views = random(seed=1), random(seed=2), random()
+    assert pair_loss(*views, *thresholds(lamb)).item() == pytest.approx(loop(*views, *thresholds(lamb)), abs=1e-12)
 
 
 def test_the_thresholds_meet():
@@ -42,27 +46,38 @@ def test_the_thresholds_meet():
 
 def test_one_hot_assignments_cost_nothing():
     p = torch.eye(3, dtype=torch.float64)[[0, 1, 1, 2]].requires_grad_()
-    loss = pair_loss(p, *thresholds(0.0))
+    loss = pair_loss(p, p, p, *thresholds(0.0))
     loss.backward()
-    assert loss.item() == pytest.approx(0)
+    assert loss.item() == pytest.approx(0, abs=1e-5)
     assert p.grad.isfinite().all()
 
 
-def test_a_pair_counts_as_its_cosine_says():
+def test_a_pair_counts_as_the_cosine_of_its_samples_says():
     p = torch.tensor([[1.0, 0.0], [0.8, 0.6]], dtype=torch.float64)  # cosine 0.8
-    own = 2 * -math.log(1)
-    assert pair_loss(p, 0.79, 0.5).item() == pytest.approx((own - 2 * math.log(0.8)) / 4)
-    assert pair_loss(p, 0.95, 0.81).item() == pytest.approx((own - 2 * math.log(0.2)) / 4)
-    assert pair_loss(p, 0.95, 0.5).item() == pytest.approx(0)  # undecided: no part in the mean
+    p_b = torch.tensor([[0.6, 0.8], [1.0, 0.0]], dtype=torch.float64)  # cosines with p: 0.6, 1; 0.96, 0.8
+    own = -math.log(0.6) - math.log(0.8)
+    assert pair_loss(p, p_b, p, 0.79, 0.5).item() == pytest.approx((own - math.log(0.96)) / 4, abs=1e-5)
+    assert pair_loss(p, p_b, p, 0.95, 0.5).item() == pytest.approx(own / 2)  # undecided: no part in the mean
+
+
+def test_views_of_a_sample_become_similar():
+    p_a, p_b = random(seed=1).requires_grad_(), random(seed=2)
+    p = torch.eye(8, dtype=torch.float64) + 0.3  # cosines of 0.57: all other pairs are undecided
+    (step,) = torch.autograd.grad(pair_loss(p_a, p_b, p, *thresholds(0.0)), p_a)
+    unit = torch.nn.functional.normalize
+    before, after = ((unit(each) * unit(p_b)).sum(dim=1).mean() for each in (p_a, p_a - 0.1 * step))
+    assert after > before
 
 
 def test_samples_and_clusters_can_be_exchanged():
-    p, (order, names) = random(), (torch.randperm(8), torch.randperm(3))
-    torch.testing.assert_close(pair_loss(p[order][:, names], 0.9, 0.5), pair_loss(p, 0.9, 0.5))
+    views, (order, names) = (random(seed=1), random(seed=2), random()), (torch.randperm(8), torch.randperm(3))
+    found = pair_loss(*[p[order][:, names] for p in views], 0.9, 0.5)
+    torch.testing.assert_close(found, pair_loss(*views, 0.9, 0.5))
 
 
 def test_gradient():
-    assert torch.autograd.gradcheck(lambda p: pair_loss(p, 0.8, 0.5), (random(6).requires_grad_(),))
+    views = [random(6, seed=seed).requires_grad_() for seed in (1, 2)]
+    assert torch.autograd.gradcheck(lambda a, b: pair_loss(a, b, random(6), 0.8, 0.5), views)
 
 
 def test_the_curriculum_ends_where_the_thresholds_meet_and_is_resumed():
@@ -85,12 +100,12 @@ def test_more_pairs_take_part_from_epoch_to_epoch():
     assert shares[-1] == 1
 
 
-def test_the_pairs_are_those_of_both_views():
+def test_the_pairs_are_chosen_by_the_samples():
     torch.manual_seed(0)
-    network, x = LabelNet(torch.nn.Linear(4, 5), 5, 3).double().eval(), torch.randn(2, 4, 4, dtype=torch.float64)
-    p = torch.cat([network(x[0])[1], network(x[1])[1]])
-    expected = loop(p.tolist(), *thresholds(0.0))
-    assert DACObjective(4)(network, Batch(*x))["loss"].item() == pytest.approx(expected, abs=1e-12)
+    network, x = LabelNet(torch.nn.Linear(4, 5), 5, 3).eval(), torch.randn(3, 6, 4)
+    p_a, p_b, p = (network(each)[1] for each in x)
+    found = DACObjective(4)(network, Batch(x[0], x[1], raw=x[2], size=(4,)))["loss"].item()
+    assert found == pytest.approx(loop(p_a, p_b, p, *thresholds(0.0)), rel=1e-4)
 
 
 def test_no_epochs_and_one_cluster():

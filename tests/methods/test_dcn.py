@@ -51,7 +51,7 @@ def test_the_objective_equals_the_loop_and_then_moves_the_centres(network, lam):
         z = network.body.f(u)
         d2 = [((z - m) ** 2).sum().item() for m in before]
         nearest.append(d2.index(min(d2)))
-        expected += (((u - network.body.g(z)) ** 2).sum().item() / 5 + lam / 2 * min(d2)) / 8
+        expected += (((u - network.body.g(z)) ** 2).sum().item() + lam / 2 * min(d2)) / 5 / 8
     objective = DCNObjective(network, lam)
     z = network.body(x).detach()
     terms = objective(network, Batch(x, x))

@@ -15,21 +15,30 @@ def assignments(n=6, m=3, seed=0):
 
 
 def test_the_relation_loss_equals_the_loop():
-    p = assignments()
-    g, r = cosines(p), cosines(assignments(seed=1)) > 0.6
-    similar, others = [], []
+    p_a, p_b, p = assignments(), assignments(seed=1), assignments(seed=2)
+    r, total = cosines(p, p) > 0.6, 0.0
     for i in range(6):
         for j in range(6):
-            cosine = sum(u * v for u, v in zip(p[i].tolist(), p[j].tolist(), strict=True))
-            cosine = min(cosine / math.hypot(*p[i].tolist()) / math.hypot(*p[j].tolist()), 1 - 1e-6)
-            (similar if r[i, j] else others).append(-math.log(cosine if r[i, j] else 1 - cosine))
-    expected = (sum(similar) / len(similar) + sum(others) / len(others)) / 2
-    assert relation_loss(g, r).item() == pytest.approx(expected, abs=1e-10)
-    assert relation_loss(g, torch.ones_like(r)).isfinite()
+            a, b = p_a[i].tolist(), p_b[j].tolist()
+            cosine = sum(u * v for u, v in zip(a, b, strict=True)) / math.hypot(*a) / math.hypot(*b)
+            total -= math.log(cosine if r[i, j] else 1 - cosine)
+    assert relation_loss(p_a, p_b, r).item() == pytest.approx(total / 36, abs=1e-10)
+    assert relation_loss(p_a, p_b, torch.ones_like(r)).isfinite()
+
+
+def test_clusters_that_are_merged_by_a_few_pairs_cost_more_than_clusters_that_are_kept():
+    """Two of the four clusters have a few wrong pairs in common: keeping them apart must be cheaper than merging."""
+    kept = torch.eye(4, dtype=torch.float64).repeat_interleave(5, dim=0) * 0.98 + 0.005
+    merged = kept.clone()
+    merged[5:10] = kept[:5]
+    r = torch.block_diag(*[torch.ones(5, 5, dtype=torch.float64)] * 4).bool()
+    r[:2, 5:7] = r[5:7, :2] = True
+    assert relation_loss(kept, kept, r) < relation_loss(merged, merged, r)
 
 
 def test_the_threshold_equals_the_loop():
-    g = cosines(assignments(8))
+    p = assignments(8)
+    g = cosines(p, p)
     values, best = g.flatten().tolist(), (-1.0, 0.0)
     for step in range(BINS):
         t = 0.5 + 0.5 * step / BINS
@@ -54,9 +63,9 @@ def test_the_relations_are_those_of_the_samples():
     torch.manual_seed(0)
     network, x = LabelNet(torch.nn.Linear(4, 5), 5, 3).double().eval(), torch.randn(3, 6, 4, dtype=torch.float64)
     p = [network.head(network.encode(each.float().double())).softmax(1).detach() for each in x]
-    g = cosines(p[2])
+    g = cosines(p[2], p[2])
     r = g >= best_threshold(g)
-    expected = sum(relation_loss(cosines(each), r).item() + 0.1 * local_loss(each).item() for each in p[:2]) / 2
+    expected = (relation_loss(p[0], p[1], r) + 0.1 * (local_loss(p[0]) + local_loss(p[1])) / 2).item()
     network.float()
     x = x.float()
     found = DDCObjective(0.1)(network, Batch(x[0], x[1], raw=x[2], size=(4,)))["loss"].item()

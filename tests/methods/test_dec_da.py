@@ -31,3 +31,12 @@ def test_without_augmentation_the_batch_is_that_of_dec():
     found = DECDA(2, augment="none", hidden=(8,), pretrain_epochs=1, epochs=2, n_init=1, random_state=0).fit(x)
     assert [stage["name"] for stage in found.stages_] == ["dae", "dec_da"]
     assert found.policy_ == {"policy": "none"}
+
+
+def test_handwriting_is_turned_and_shifted_and_not_cropped():
+    x = np.zeros((40, 8, 8), np.float32)
+    x[:, 2:6, 3:5] = np.random.default_rng(0).random((40, 4, 2)) > 0.3
+    few = {"hidden": (8,), "pretrain_epochs": 1, "epochs": 1, "n_init": 1, "random_state": 0}
+    policy = {"policy": "handwriting", "rotation": 10.0, "shift": 0.1, "shear": 0.0, "stretch": 0.0, "stroke": 0.0}
+    assert DECDA(2, **few).fit(x).policy_ == policy
+    assert DECDA(2, augment="digit", **few).fit(x).policy_["policy"] == "digit"

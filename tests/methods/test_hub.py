@@ -1,5 +1,6 @@
 """Folders in the layout of Hugging Face; the hub itself is replaced."""
 
+import json
 import socket
 from pathlib import Path
 
@@ -119,7 +120,8 @@ def test_without_the_package_the_extra_is_named(run, tmp_path, monkeypatch):
 
 
 def test_export_writes_such_a_folder(run, tmp_path, c3clust):
-    done = c3clust("export", run, "--format", "hf", "--to", tmp_path / "model")
+    done = c3clust("export", run, "--format", "hf", "--to", tmp_path / "model", "--json")
     assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {"run": str(run), "to": str(tmp_path / "model")}
     assert (tmp_path / "model" / "README.md").exists()
     assert c3clust("export", run, "--format", "hf", "--to", tmp_path / "model").returncode == 2

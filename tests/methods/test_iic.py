@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from c3clust.methods.iic import IIC, IICObjective, InformationNet, information_loss, joint_distribution
+from c3clust.networks.heads import LinearHeads
 from c3clust.training import Batch
 
 
@@ -75,18 +76,24 @@ def test_gradient():
     assert sure.grad.isfinite().all()
 
 
-def test_the_heads_take_turns_and_do_not_move_each_other():
+def test_a_step_minimises_the_losses_of_both_heads():
     torch.manual_seed(0)
     network, x = InformationNet(torch.nn.Linear(4, 5), 5, 3, 6, 2), torch.randn(2, 9, 4)
-    names = []
-    for name, loss in IICObjective(1.0).losses(network, Batch(*x)):
-        network.zero_grad()
-        loss.backward()
-        other = network.main if name == "over" else network.over
-        assert network.f.weight.grad.abs().sum() > 0
-        assert other.linear.weight.grad is None
-        names.append(name)
-    assert names == ["over", "main"]
+    terms = IICObjective(1.0)(network, Batch(*x))
+    for name in ("over", "main"):
+        p_a, p_b = (getattr(network, name).assign(network.encode(each)) for each in x)
+        expected = sum(information_loss(p_a[:, h], p_b[:, h]) for h in range(2)) / 2
+        torch.testing.assert_close(terms[f"{name}_loss"], expected)
+    torch.testing.assert_close(terms["loss"], terms["over_loss"] + terms["main_loss"])
+
+
+def test_no_cluster_is_empty_at_the_start():
+    """Features with a common offset, as those behind a ReLU, give all samples the same few clusters without a scale."""
+    torch.manual_seed(0)
+    h = 5 + torch.randn(500, 8)
+    sizes = [torch.bincount(LinearHeads(8, 10, 1, scale).best(h).argmax(dim=1), minlength=10) for scale in (None, 2.0)]
+    assert sizes[0].min() == 0
+    assert sizes[1].min() > 10
 
 
 def test_the_head_with_the_lowest_loss_gives_the_labels():

@@ -78,5 +78,5 @@ def test_other_methods_say_that_they_hold_all_samples(pictures, caplog):
     x, _ = pictures
     samples = data.load(x[:100], memory=1000)
     fitted = methods.load("ac")(4).fit(samples)
-    assert any("holds all 100 samples in memory at once" in note for note in fitted.notes_)
+    assert any("holds all 100 samples in memory" in note for note in fitted.notes_)
     assert "holds all 100 samples" in caplog.text

@@ -83,7 +83,7 @@ def test_a_file_that_names_a_method_does_not_import_it(c3clust, module):
     c3clust("fit", "x.npz", "-k", "2", "--method", "mymodule:Halves", "-o", "run")
     (module / "mymodule.imported").unlink()
     sys.modules.pop("mymodule")
-    with pytest.raises(RunError, match=r"names the method 'mymodule:Halves'.*imported only if you name it yourself"):
+    with pytest.raises(RunError, match=r"names the method 'mymodule:Halves'.*only imported if you name it yourself"):
         load("run")
     done = c3clust("predict", "run", "x.npz")
     assert done.returncode == 2
@@ -112,7 +112,7 @@ def test_entry_points(module, monkeypatch):
     ("name", "message"),
     [
         ("no_such_module:X", "cannot be imported"),
-        ("json:loads", "no clusterer"),
+        ("json:loads", "not a clusterer"),
         ("json:Nothing", "cannot be imported"),
         ("kmean", "Did you mean kmeans"),
     ],

@@ -1,5 +1,7 @@
 """Checkpoints of CC's released code, built from a network of that layout: imported, started from, written back."""
 
+import io
+import json
 import zipfile
 
 import numpy as np
@@ -11,9 +13,9 @@ from torch.nn import functional as F
 from c3clust import C3, CC, load
 from c3clust.errors import InputError, RunError
 from c3clust.methods import export_checkpoint, import_checkpoint
-from c3clust.methods._released import read_checkpoint, write_checkpoint
+from c3clust.methods._released import _which, read_checkpoint, write_checkpoint
 from c3clust.networks import ClusterNet
-from c3clust.networks.resnet import ResNet
+from c3clust.networks.resnet import RESNETS, ResNet
 from c3clust.ops import entropy
 
 WIDTHS = (64, 128, 256, 512)
@@ -125,6 +127,12 @@ def test_names_and_shapes_of_a_resnet34_fit(tmp_path):
     assert names == {name: t.shape for name, t in reference.state_dict().items()}
 
 
+@pytest.mark.parametrize("which", sorted(RESNETS))
+def test_each_resnet_is_known_by_its_layers(which):
+    with torch.device("meta"):
+        assert _which(ResNet(which, 3, "imagenet")) == which
+
+
 def test_c3_and_cc_start_from_the_file_itself(checkpoint, pictures, tmp_path):
     imported = read_checkpoint(CC, checkpoint, 32)
     expected = imported.predict_proba(pictures)
@@ -162,7 +170,7 @@ def test_what_is_exported_is_read_by_the_released_layout(released, checkpoint, t
         (lambda net: net.update({"resnet.fc.weight": torch.zeros(2)}), "resnet.fc.weight is unknown"),
         (lambda net: net.update({"resnet.bn1.bias": torch.zeros(65)}), r"has the shape \(65,\), not \(64,\)"),
         (lambda net: net.pop("instance_projector.2.weight"), "instance_projector.2.weight is missing"),
-        (lambda net: net.update({"cluster_projector.2.bias": torch.full((3,), torch.nan)}), "holds NaN or infinity"),
+        (lambda net: net.update({"cluster_projector.2.bias": torch.full((3,), torch.nan)}), "contains NaN or infinity"),
         (lambda net: net.update({"resnet.bn1.bias": torch.zeros(1).expand(64)}), "bn1.bias is not a plain tensor"),
         (lambda net: net.update({"extra": torch.zeros(2)}), "extra is unknown"),
         (lambda net: net.update({"resnet.bn1.bias": 3}), "bn1.bias is not a plain tensor"),
@@ -187,15 +195,51 @@ class Evil:
 def test_no_code_of_a_file_is_run(tmp_path, legacy, capsys):
     torch.save({"net": Evil()}, tmp_path / "c.tar", _use_new_zipfile_serialization=not legacy)
     capsys.readouterr()
-    with pytest.raises(RunError, match="is not a checkpoint of CC's released code"):
+    with pytest.raises(RunError, match="it holds something other than tensors and plain values, which might run code"):
         read_checkpoint(CC, tmp_path / "c.tar")
     assert capsys.readouterr().out == ""
 
 
-@pytest.mark.parametrize("content", [b"", b"no pickle", b"PK\x03\x04 damaged", b"\x80\x02]q\x00."])
-def test_other_files_are_refused(tmp_path, content):
+def zip_of_text():
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        archive.writestr("a.txt", "text")
+    return content.getvalue()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"no pickle",
+        b"PK\x03\x04 damaged",
+        b"<html>",
+        b"\x80\x04\x95",
+        b"\x80\x55",
+        b"\x80\x02]q\x00.",
+        zip_of_text(),
+    ],
+)
+def test_other_files_are_refused_in_our_own_words(tmp_path, content):
     (tmp_path / "c.tar").write_bytes(content)
-    with pytest.raises(RunError, match=r"c\.tar"):
+    with pytest.raises(RunError, match=r"c\.tar is no checkpoint that torch\.save wrote, or it was cut off") as error:
+        read_checkpoint(CC, tmp_path / "c.tar")
+    assert "weights_only" not in str(error.value)
+
+
+def test_a_file_that_unpacks_to_too_much(checkpoint, monkeypatch):
+    monkeypatch.setenv("C3CLUST_MAX_RATIO", "0")
+    monkeypatch.setenv("C3CLUST_MAX_SMALL", "1000")
+    with pytest.raises(RunError, match="released code: it unpacks to"):
+        read_checkpoint(CC, checkpoint)
+
+
+@pytest.mark.parametrize("legacy", [False, True])
+def test_a_file_that_was_cut_off(released, tmp_path, legacy):
+    torch.save({"net": released.state_dict()}, tmp_path / "c.tar", _use_new_zipfile_serialization=not legacy)
+    whole = (tmp_path / "c.tar").read_bytes()
+    (tmp_path / "c.tar").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(RunError, match="or it was cut off: download it again"):
         read_checkpoint(CC, tmp_path / "c.tar")
 
 
@@ -204,7 +248,7 @@ def test_networks_that_the_released_code_does_not_have_are_not_exported(tmp_path
         small = ClusterNet(ResNet("resnet18", 3, "small"), 512, 8, 2)
         in_z = ClusterNet(ResNet("resnet18", 3, "imagenet"), 512, 8, 2)
         in_z.centres = torch.zeros(2, 8)
-    for network, why in ((small, "its stem is another"), (in_z, "labels"), (nn.Linear(2, 2), "not a ResNet")):
+    for network, why in ((small, "it has another stem"), (in_z, "labels"), (nn.Linear(2, 2), "not a ResNet")):
         with pytest.raises(InputError, match=why):
             write_checkpoint(network, tmp_path / "c.tar", 1)
     assert not list(tmp_path.iterdir())
@@ -215,7 +259,10 @@ def test_the_commands(c3clust, checkpoint, pictures, tmp_path):
     assert done.returncode == 0, done.stderr
     assert "resnet18, 3 clusters, 1000 epochs, 32 px" in done.stdout
     again = c3clust("import", checkpoint, "-o", tmp_path / "cc")
-    assert (again.returncode, "holds files already" in again.stderr) == (2, True)
+    assert (again.returncode, "is not empty" in again.stderr) == (2, True)
+    told = json.loads(c3clust("import", checkpoint, "-o", tmp_path / "json", "--json").stdout)
+    known = {"backbone": "resnet18", "n_clusters": 3, "epochs": 1000, "image_size": 224}
+    assert told == {"model": str(tmp_path / "json"), **known}
     np.save(tmp_path / "x.npy", pictures)
     quick = ("--set", "epochs=1", "--set", "batch_size=12", "--set", "zeta=0.6", "-q")
     for name, start in (("a", tmp_path / "cc"), ("b", checkpoint)):
@@ -223,8 +270,9 @@ def test_the_commands(c3clust, checkpoint, pictures, tmp_path):
         fit = c3clust("fit", tmp_path / "x.npy", "-k", 3, "--start", start, "-o", tmp_path / name, *quick, *size)
         assert fit.returncode == 0, fit.stderr
     assert (tmp_path / "a" / "assignments.csv").read_bytes() == (tmp_path / "b" / "assignments.csv").read_bytes()
-    out = c3clust("export", tmp_path / "a", "--format", "cc", "--to", tmp_path / "c3.tar")
+    out = c3clust("export", tmp_path / "a", "--format", "cc", "--to", tmp_path / "c3.tar", "--json")
     assert out.returncode == 0, out.stderr
+    assert json.loads(out.stdout) == {"run": str(tmp_path / "a"), "to": str(tmp_path / "c3.tar")}
     assert read_checkpoint(CC, tmp_path / "c3.tar").n_clusters == 3
     lost = c3clust("import", tmp_path / "nowhere.tar", "-o", tmp_path / "new")
     assert (lost.returncode, lost.stderr.count("\n")) == (2, 1)

@@ -154,6 +154,8 @@ def test_the_stages_and_their_lengths():
     params = {"pretrain_epochs": 1, "epochs": 2, "n_heads": 2, "random_state": 0}
     lengths = [(stage["name"], stage["epochs"]) for stage in SCAN(3, **params).fit(x).stages_]
     assert lengths == [("simclr", 1), ("scan", 2), ("self_label", 2)]
+    rates = [stage["curves"]["learning_rate"][0] for stage in SCAN(3, **params, schedule="constant").fit(x).stages_]
+    assert rates == [1e-3, 1e-3, 1e-4]
     without = SCAN(3, **params, self_label_epochs=0).fit(x)
     assert (without.labels_ == without.start_labels_).all()
 

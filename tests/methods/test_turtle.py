@@ -2,10 +2,11 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 
-from c3clust.methods.turtle import TaskNet, TURTLEObjective, soft_cross_entropy, task_loss
+from c3clust.methods.turtle import LENGTH, LengthAndDirection, TaskNet, TURTLEObjective, soft_cross_entropy, task_loss
 from c3clust.training import Batch
 
 
@@ -51,6 +52,49 @@ def test_the_classifier_takes_its_steps_before_the_task_head():
         names.append(name)
         network.zero_grad()
         loss.backward()
-        moved = {part for part in ("inner", "task") if getattr(network, part).weight.grad is not None}
+        moved = {part for part in ("inner", "task") if getattr(network, part).bias.grad is not None}
         assert moved == {name}
     assert names == ["inner"] * 3 + ["task"]
+
+
+def one_step(network, objective, optimisers, x):
+    for name, loss in objective.losses(network, Batch(x, x)):
+        optimisers[name].zero_grad()
+        loss.backward()
+        optimisers[name].step()
+    return network.inner.weight.detach().clone()
+
+
+@pytest.mark.parametrize("warm_start", [False, True])
+def test_the_classifier_starts_anew_unless_it_is_warm(warm_start):
+    torch.manual_seed(0)
+    network, objective, x = TaskNet(4, 3), TURTLEObjective(2, 10.0, warm_start), torch.randn(6, 4)
+    optimisers = objective.optimisers(network, 0.1)
+    optimisers["task"] = torch.optim.SGD(network.task.parameters(), lr=0.0)  # the labels stay
+    first, second = (one_step(network, objective, optimisers, x) for _ in range(2))
+    assert torch.equal(first, second) != warm_start
+    assert warm_start or first.abs().max() <= 0.2 + 1e-6  # two steps of Adam from 0
+
+
+def test_the_task_head_is_the_linear_layer_of_its_length_and_direction():
+    torch.manual_seed(0)
+    head, h = LengthAndDirection(4, 3), torch.randn(5, 4)
+    torch.testing.assert_close(head(h), h @ head.direction.T + head.bias)  # at the start, as drawn
+    with torch.no_grad():
+        head.direction.mul_(7)
+        head.length.fill_(2.0)
+    unit = torch.stack([row / row.norm() for row in head.direction])
+    torch.testing.assert_close(head(h), 2 * h @ unit.T + head.bias)
+
+
+def test_features_keep_the_ratios_of_their_distances():
+    x = 100 + random(20, 4).numpy() * [1.0, 2.0, 3.0, 10.0]
+    network = TaskNet(4, 3).double()
+    network.fit_scale(x)
+    h = network(torch.from_numpy(x))[0]
+    assert h.mean(dim=0).abs().max() < 1e-4
+    assert h.square().sum(dim=1).mean().sqrt().item() == pytest.approx(LENGTH, rel=1e-4)
+    d = torch.pdist(h) / torch.pdist(torch.from_numpy(x))
+    torch.testing.assert_close(d, d[0].expand_as(d), rtol=1e-4, atol=0)
+    network.fit_scale(np.ones((5, 4)))
+    assert network(torch.ones(5, 4, dtype=torch.float64))[1].isfinite().all()

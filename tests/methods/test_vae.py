@@ -32,10 +32,14 @@ def test_the_standard_normal_costs_nothing():
     assert (kl_to_standard_normal(torch.zeros(4, 3), torch.zeros(4, 3)) == 0).all()
 
 
-def test_nll_is_the_normal_density_up_to_its_constant():
+def test_nll_is_the_normal_density_at_its_best_variance():
     x, x_hat = random(5, 4, seed=1), random(5, 4, seed=2)
-    density = Normal(x_hat, torch.ones_like(x_hat)).log_prob(x).sum(dim=1)
-    torch.testing.assert_close(gaussian_nll(x, x_hat), -density - 4 * 0.5 * math.log(2 * math.pi), rtol=0, atol=1e-10)
+    errors = (x - x_hat).square().mean(dim=1)
+    variances = torch.linspace(0.5, 8, 751, dtype=torch.float64) * errors.mean() / 2
+    density = torch.stack([Normal(x_hat, v.sqrt()).log_prob(x).sum(dim=1).mean() for v in variances])
+    expected = -density.max() - 2 * (1 + math.log(2 * math.pi))
+    torch.testing.assert_close(gaussian_nll(errors, 4), expected, rtol=0, atol=1e-4)
+    assert gaussian_nll(torch.zeros(3), 4).isfinite()
 
 
 def test_the_objective_is_the_sum_of_both_terms_at_a_drawn_code():
@@ -46,7 +50,8 @@ def test_the_objective_is_the_sum_of_both_terms_at_a_drawn_code():
     torch.manual_seed(1)
     mu, log_var = network.body.f(x).split(2, dim=1)
     z = mu + torch.randn_like(mu) * (log_var / 2).exp()
-    nll = sum(0.5 * ((a - b) ** 2).sum() for a, b in zip(x, network.body.g(z), strict=True)) / 6
+    square = sum(((a - b) ** 2).sum() for a, b in zip(x, network.body.g(z), strict=True))
+    nll = 5 / 2 * (square / (5 * 6) + 1e-6).log()
     kl = kl_to_standard_normal(mu, log_var).mean()
     torch.testing.assert_close(terms["loss"], nll + kl, rtol=0, atol=1e-10)
 

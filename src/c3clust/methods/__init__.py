@@ -79,12 +79,12 @@ def _again(name: str, given: Any, folder: str | Path) -> Any:
         return load(name)
     if given is None:
         raise RunError(
-            f"{folder} names the method {name[:200]!r}, which is not part of c3clust: it is imported only if you name "
+            f"{folder} names the method {name[:200]!r}, which is not part of c3clust: it is only imported if you name "
             "it yourself. If you know where it comes from, give it again, by --method or load(..., method=)."
         )
     cls = find(given) if isinstance(given, str) else given
     if name not in (given, method_name(cls)):
-        raise RunError(f"{folder} was made by {name[:200]!r}, not by {given!r}: leave it out, or name that one.")
+        raise RunError(f"{folder} was made by {name[:200]!r}, not by {given!r}: omit it, or name that one.")
     return cls
 
 
@@ -107,7 +107,7 @@ def load_model(folder: str | Path, **given: Any) -> Any:
 
 
 def fitted_model(folder: str | Path, method: Any = None, **given: Any) -> Any:
-    """The estimator as it was fitted, without splits and regroupings since."""
+    """The estimator without later splits and regroupings."""
     meta, state = read_model(folder)
     return restore(_again(meta["method"], method, folder), folder, given, meta, state)
 
@@ -115,22 +115,22 @@ def fitted_model(folder: str | Path, method: Any = None, **given: Any) -> Any:
 def resume(folder: str | Path, verbose: bool = False, method: Any = None, **given: Any) -> tuple[Any, RunRecord]:
     """Continue an unfinished run from its last checkpoint; the fitted estimator and the record.
 
-    `given`: `source`, `cache` and `encoder`, which must be named again if the run was begun by somebody else. `method`
-    is named again if it is not part of the package.
+    `given`: `source`, `cache` and `encoder`, which must be given again if the run was started by somebody else.
+    `method` must be given if it is not part of the package.
     """
     folder = Path(folder)
     config = trusted(folder, RunConfig.read(folder), **given)
     cls = _again(config.method, method, folder)
     if (folder / "report.html").exists():
-        raise RunError(f"{folder} holds a finished run: there is nothing to resume.")
+        raise RunError(f"{folder} contains a finished run: there is nothing to resume.")
     if config.source is None:
-        raise RunError(f"{folder} was begun from Python: call fit again with the same data and run_dir.")
+        raise RunError(f"{folder} was started from Python: call fit again with the same data and run_dir.")
     dataset = data.load(config.source, **config.options, shared=dist.world_size() > 1)
     if (folder / "record.json").exists():
         return _write_missing_report(folder, dataset, config.params.get("encoder"), cls)
     known = signature(cls).parameters
     if unknown := next((name for name in config.params if name not in known), None):
-        raise RunError(f"{folder}: {config.method} has no parameter {unknown!r}; the run is of another version.")
+        raise RunError(f"{folder}: {config.method} has no parameter {unknown!r}; the run was made by another version.")
     more = {"verbose": verbose} if "verbose" in known else {}
     run = Run.of(folder, config)
     estimator = cls(**{**config.params, **more, "random_state": config.seed})

@@ -5,7 +5,7 @@ entries that a method inherits to the method's own docstring, with the method's 
 """
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from torch import nn
@@ -40,18 +40,18 @@ class Clusterer(Documented, Pretrained, Estimator):
     Parameters
     ----------
     n_clusters : int or "auto"
-        M, the number of clusters; "auto" finds it without labels (C3, CC and k-means only).
+        M, the number of clusters; "auto" estimates it without labels (C3, CC, k-means, AC, SC and NMF only).
     encoder : str, torch.nn.Module or None
         A pretrained encoder, whose features replace the samples: "efficientnet-lite0", "hf:NAME_OR_FOLDER",
-        "timm:NAME", the folder of a run, or a module. None and "none" use the samples as they are, "auto" uses
-        "efficientnet-lite0" for photographs of 64 px and more where it is installed. Texts and tables always have an
+        "timm:NAME", the folder of a run, or a module. None and "none" use the samples themselves, "auto" uses
+        "efficientnet-lite0" for photographs of 64 px and more if it is installed. Texts and tables always have an
         encoder.
     image_size : int or None
         Side in pixels at which images are trained and predicted; None keeps their own.
     fold_duplicates : bool
-        Leave exact and near copies (of pictures, texts, embeddings) out of training; they get their original's cluster.
+        Exclude exact and near copies (of images, texts, embeddings) from training; they get their original's cluster.
     outliers : bool
-        Give the label -1 to samples far from all clusters, and to those on which the members disagree.
+        Assign the label -1 to samples far from all clusters, and to those on which the members disagree.
     random_state : int, RandomState or None
 
     Attributes
@@ -83,8 +83,20 @@ class Clusterer(Documented, Pretrained, Estimator):
         return InputOptions(self.encoder, self.image_size, standardise=self.standardise)
 
 
+class Fields(Documented):
+    """A class of parameters that is mixed into a `Clusterer`. It may use these attributes of it."""
+
+    if TYPE_CHECKING:
+        encoder: Any
+        image_size: int | None
+        preprocessor_: Any
+
+        @property
+        def n_clusters_(self) -> int: ...
+
+
 @parameters
-class TrainingFields(Documented):
+class TrainingFields(Fields):
     """The parameters of a method that trains a network.
 
     Parameters
@@ -97,7 +109,7 @@ class TrainingFields(Documented):
     schedule : {"cosine", "constant"}
         Learning rate over the stage.
     device : str
-        "auto" uses CUDA or MPS where there is one, else the CPU.
+        "auto" uses CUDA or MPS if there is one, else the CPU.
     verbose : bool
         Show a progress bar.
 
@@ -105,7 +117,11 @@ class TrainingFields(Documented):
     ----------
     stages_ : list of dict
         Name, epochs, seconds and curves of each training stage.
+    epochs_ : dict
+        The epochs that each parameter of epochs came to, where "auto" was given too.
     """
+
+    _prefix = ""  # of the parameters, where this is the first stage of another method
 
     epochs: int | str = "auto"
     batch_size: int = 256
@@ -121,16 +137,18 @@ class TrainingFields(Documented):
         checks.stage(self.epochs, self.batch_size, self.lr, self.schedule)
 
     def _epochs(self, context: TrainingContext, steps: int, low: int, high: int, parameter: str = "epochs") -> int:
-        """The epochs of a stage by its parameter; "auto" comes to about `steps` steps, within [low, high]."""
+        """The epochs of a stage by its parameter; "auto" is about `steps` steps, within [low, high]."""
         epochs = getattr(self, parameter)
-        return epochs if epochs != "auto" else auto_epochs(len(context.x), self.batch_size, steps, low, high)
+        epochs = epochs if epochs != "auto" else auto_epochs(len(context.x), self.batch_size, steps, low, high)
+        context.epochs[self._prefix + parameter] = epochs
+        return epochs
 
     def _stage(self, name: str, epochs: int) -> Stage:
         return Stage(name, epochs, self.batch_size, self.lr, self.schedule)
 
 
 @parameters
-class AutoencoderFields(Documented):
+class AutoencoderFields(Fields):
     """The parameters of an autoencoder whose codes are clustered by k-means.
 
     Parameters
@@ -162,7 +180,7 @@ class AutoencoderFields(Documented):
 
     def _build_network(self, shape: tuple[int, ...]) -> Centred:
         body = self.autoencoder(shape, self.hidden, self.code_dim)
-        return Centred(body, self.code_dim, self.n_clusters_)  # type: ignore[attr-defined]
+        return Centred(body, self.code_dim, self.n_clusters_)
 
     def _check_autoencoder(self) -> None:
         if not isinstance(self.hidden, list | tuple):
@@ -170,7 +188,7 @@ class AutoencoderFields(Documented):
         for width in self.hidden:
             checks.whole("hidden", width, why="each entry is the width of a layer. A usual value is (500, 500, 2000).")
         checks.whole("code_dim", self.code_dim, why="it is the width of z. A usual value is 10.")
-        checks.whole("n_init", self.n_init, why="it counts starts of k-means. A usual value is 20.")
+        checks.whole("n_init", self.n_init, why="it is the number of k-means starts. A usual value is 20.")
 
 
 @parameters
@@ -204,7 +222,7 @@ class NetworkFields(TrainingFields):
         return TrainingOptions(self.augment, self.device, verbose=self.verbose)
 
     def _input_options(self) -> InputOptions:
-        return InputOptions(self.encoder, self.image_size, views=VIEWS)  # type: ignore[attr-defined]
+        return InputOptions(self.encoder, self.image_size, views=VIEWS)
 
 
 VIEWS = 4  # of each sample, stored as features, for methods without a parameter `views`
@@ -218,17 +236,18 @@ class EncoderFields(NetworkFields):
     ----------
     encoder : str, torch.nn.Module or None
         A pretrained encoder, whose features f is given: "efficientnet-lite0", "hf:NAME_OR_FOLDER", "timm:NAME", the
-        folder of a run, or a module. "auto" uses the first for photographs of 64 px and more where it is installed,
+        folder of a run, or a module. "auto" uses the first for photographs of 64 px and more if it is installed,
         unless a backbone is chosen; "none" uses none.
     scale : {"auto", "standard", "l2", "none"}
-        How feature vectors are scaled: each feature to mean 0 and standard deviation 1 ("auto", "standard"), each
-        vector to unit length ("l2"), or not at all. In any case they are centred in float64; with "none" they are also
-        divided by one power of two. Neither changes the ratios of distances.
+        How feature vectors are scaled: each feature to mean 0 and standard deviation 1 ("standard"), each vector to
+        unit length ("l2"), or not at all ("none"). "auto" is "standard", with guidance by neighbours up to 64 features
+        and else "none". In any case vectors are centred in float64, and with "none" divided by one power of two, which
+        does not change the ratios of distances.
     views : int
-        Random views of a sample of which features are computed and from which pairs are drawn; with 0, pairs are made
-        from the features by noise and by leaving some out.
+        Number of random views of a sample whose features are computed; pairs are drawn from them. With 0, pairs are
+        made from the features by adding noise and dropping some of them.
     finetune : bool
-        Train the encoder too, as f, at a tenth of the learning rate, instead of using its features as they are.
+        Train the encoder too, as f, at a tenth of the learning rate, instead of using its features unchanged.
     tau_i, tau_c : float
         Temperatures of the instance and the cluster loss.
     compile : bool
@@ -245,8 +264,7 @@ class EncoderFields(NetworkFields):
 
     def _input_options(self) -> InputOptions:
         encoder = None if self.encoder == "auto" and self.backbone != "auto" else self.encoder
-        size = self.image_size  # type: ignore[attr-defined]
-        return InputOptions(encoder, size, self.scale, views=self.views, finetune=self.finetune)
+        return InputOptions(encoder, self.image_size, self.scale, views=self.views, finetune=self.finetune)
 
     def _training_options(self) -> TrainingOptions:
         return TrainingOptions(self.augment, self.device, self.compile, self.verbose)
@@ -254,7 +272,7 @@ class EncoderFields(NetworkFields):
     @property
     def _init_head_from_features(self) -> bool:
         """Whether the cluster head starts from the clusters of the encoder's features instead of those of z."""
-        encoder = self.preprocessor_.encoder  # type: ignore[attr-defined]
+        encoder = self.preprocessor_.encoder
         return encoder is not None and encoder.init_head_from_features
 
     def _check_network(self) -> None:
@@ -262,5 +280,5 @@ class EncoderFields(NetworkFields):
         checks.number("tau_c", self.tau_c, 1e-3, why="it divides cosines. A usual value is 1.0.")
         checks.whole("projection_dim", self.projection_dim, why="it is the width of z. A usual value is 128.")
         checks.choice("scale", self.scale, SCALES)
-        checks.whole("views", self.views, 0, why="it counts views of a sample. A usual value is 4.")
+        checks.whole("views", self.views, 0, why="it is the number of views of a sample. A usual value is 4.")
         checks.flag("finetune", self.finetune)

@@ -1,4 +1,4 @@
-"""split, regroup: other clusters of a finished run, and its page. Features stay as they are.
+"""split, regroup: other clusters of a finished run, and its page. Features are not changed.
 
 records/edits.py and records/changes.py have the files.
 """
@@ -33,7 +33,7 @@ from c3clust.training.embed import gather
 
 __all__ = ["regroup", "split"]
 
-SURVIVES = 0.5  # share of the samples of two clusters that both have, from which one keeps the name of the other
+SURVIVES = 0.5  # fraction of the samples of two clusters that both have, from which one keeps the name of the other
 
 
 class _Open:
@@ -61,7 +61,7 @@ class _Open:
         if X is None:
             config = trusted(self.run, RunConfig.read(self.run), **given)
             if config.source is None:
-                raise RunError(f"{self.run} was fitted from Python: give its samples again, as X=.")
+                raise RunError(f"{self.run} was fitted from Python: pass its samples as X=.")
             X, options = config.source, options | config.options
         dataset = data.load(X, **options) if isinstance(X, str | Path) else self.estimator._read(X, reset=False)
         if [str(name) for name in dataset.names] != list(self.found.names):
@@ -116,15 +116,13 @@ def split(run: str | Path, cluster: int, into: int = 2, X: Any = None, **given: 
         z, c = gather(*estimator._embed(opened.samples))
         inside = opened.duplicates.distinct[opened.labels[opened.duplicates.distinct] == cluster]
         if len(inside) < 2 * into:
-            raise InputError(f"Cluster {cluster} has {len(inside)} different samples, too few for {into} parts.")
+            raise InputError(f"Cluster {cluster} has {len(inside)} distinct samples, too few for {into} parts.")
         heads, _ = fit_heads(z[inside], into, scaled=False, prior="auto", members=None, seed=opened.record.seed)
         n = opened.edits.n_clusters
         parts = Split(cluster, tuple(range(into)), n, heads.eval()).parts(z[inside]).argmax(axis=1)
         sizes = np.bincount(parts, minlength=into)
         if (sizes == 0).any():
-            raise RunError(
-                f"Cluster {cluster} does not come apart into {into} parts: ask for fewer, or regroup the run."
-            )
+            raise RunError(f"Cluster {cluster} cannot be split into {into} parts: ask for fewer, or regroup the run.")
         numbers = np.empty(into, int)
         numbers[np.argsort(-sizes, kind="stable")] = [cluster, *range(n, n + into - 1)]
         new = Split(cluster, tuple(int(i) for i in numbers), n + into - 1, heads)

@@ -1,7 +1,7 @@
 """Folders in the layout of Hugging Face, and its hub: `save_pretrained`, `from_pretrained`, `push_to_hub`.
 
-These are the methods of huggingface_hub's ModelHubMixin, which also does the work. A path is a path: only an address
-"hf://OWNER/NAME", or a method that says so in its name, uses the network.
+These are the methods of huggingface_hub's ModelHubMixin, which also does the work. Only an address
+"hf://OWNER/NAME" and `push_to_hub` use the network; a path never does.
 """
 
 from importlib.util import find_spec
@@ -47,11 +47,9 @@ class Pretrained:
 
         remote = str(place).startswith(ADDRESS)
         if revision is not None and not remote:
-            raise InputError(
-                f"revision={revision!r} is for {ADDRESS}OWNER/NAME, and {place} is a folder: leave it out."
-            )
+            raise InputError(f"revision={revision!r} is for {ADDRESS}OWNER/NAME, and {place} is a folder: omit it.")
         if not remote and not Path(place).is_dir():
-            raise RunError(f"{place} is no folder: a model of huggingface.co is written {ADDRESS}OWNER/NAME.")
+            raise RunError(f"{place} is not a folder: a model of huggingface.co is written {ADDRESS}OWNER/NAME.")
         model = load_model(_download(str(place), revision) if remote else place, **given)
         if not isinstance(model, cls):
             raise RunError(f"{place} is a model of {method_name(model)}, not of {cls.__name__}: use c3clust.load.")

@@ -1,7 +1,7 @@
 """Methods that are not part of the package: "module:Class", or the name of an entry point of the group c3clust.methods.
 
-Importing a module executes it. Only the word of the user does that: on the command line, in a call from Python, or for
-a bench that this user began. Files of models and runs do not; the method is then named again (docs/SECURITY.md).
+Importing a module executes it. This is only done if the user names it: on the command line, in Python, or for
+a bench that this user started. It is not done for files of models and runs (docs/SECURITY.md).
 A class with scikit-learn's interface (`fit` and `labels_`, or `fit_predict`) becomes a method by `adapted`.
 """
 
@@ -48,7 +48,7 @@ def load_own(name: str) -> Any:
         return found
     if not isclass(found) or not (hasattr(found, "fit_predict") or hasattr(found, "fit")):
         raise InputError(
-            f"method {name!r} is no clusterer: a class with `fit` and `labels_`, or `fit_predict`, is needed."
+            f"method {name!r} is not a clusterer: a class with `fit` and `labels_`, or `fit_predict`, is needed."
         )
     return adapted(found, spec)
 

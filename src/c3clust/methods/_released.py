@@ -1,7 +1,7 @@
 """Checkpoints of CC's released code (https://github.com/Yunfan-Li/Contrastive-Clustering) <-> a fitted CC.
 
 Such a file (checkpoint_1000.tar) is what torch.save wrote: {"net", "optimizer", "epoch"}, in torch's zip format or the
-one before it. Only tensors are read from it, and each must be where it belongs: the architecture is the same, the names
+one before it. Only tensors are read from it, and each must be expected: the architecture is the same, the names
 differ.
 
     resnet.conv1, resnet.bn1                    f.stem.0, f.stem.1
@@ -11,9 +11,10 @@ differ.
 """
 
 import io
+import warnings
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import torch
 from torch import Tensor
@@ -30,6 +31,7 @@ from c3clust.training.context import find_device, placed
 __all__ = ["IMAGE_SIZE", "read_checkpoint", "write_checkpoint"]
 
 IMAGE_SIZE = 224  # px, of the released code
+OBJECTS = ("GLOBAL", "unrecognized")  # in what torch says about classes and functions in a file
 HEADS = {"g_i": "instance_projector", "g_c": "cluster_projector"}
 PUBLISHED: dict[str, Any] = {  # of the released code
     "augment": {"policy": "photo", "jitter": 0.5, "blur": 0.0}, "stem": "imagenet", "batch_size": 256, "lr": 3e-4,
@@ -63,7 +65,7 @@ def read_checkpoint(cls: type, path: str | Path, image_size: int | None = None) 
 
 
 def write_checkpoint(network: Any, path: str | Path, epoch: int) -> None:
-    """Write a network as the released code reads it, with a new optimiser, since a model does not keep its own."""
+    """Write a network as the released code reads it, with a new optimiser, since a saved model has none."""
     path = Path(path)
     reason = _obstacle(network)
     if reason:
@@ -72,7 +74,7 @@ def write_checkpoint(network: Any, path: str | Path, epoch: int) -> None:
             'with the stem "imagenet" for colour pictures, and labels from the cluster head.'
         )
     if path.exists():
-        raise InputError(f"{path} exists already: nothing is overwritten. Name another file with --to.")
+        raise InputError(f"{path} exists already: nothing is overwritten. Give another file with --to.")
     blocks = RESNETS[_which(network.f)][0]
     net = {_released_name(name, blocks): t.detach().cpu().contiguous() for name, t in network.state_dict().items()}
     optimizer = torch.optim.Adam(network.parameters(), lr=PUBLISHED["lr"]).state_dict()
@@ -84,18 +86,33 @@ def write_checkpoint(network: Any, path: str | Path, epoch: int) -> None:
 
 def _read(path: Path) -> dict[str, Any]:
     """The entries of the file. Only tensors and plain values are read: no code is run."""
-    try:
-        with open_regular(path) as file:
-            is_zip = zipfile.is_zipfile(file)
-        with open_zip(path) if is_zip else open_regular(path) as file:
+    with _open(path) as file, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about the format of files that are refused anyway
+        try:
             content = torch.load(file, map_location="cpu", weights_only=True)
-    except OSError as error:
-        raise RunError(f"{path} cannot be read: {error.strerror or first_line(error)}.") from None
-    except Exception as error:  # torch raises errors of many kinds for files that are not its own
-        raise RunError(f"{path} is not a checkpoint of CC's released code: {first_line(error)}.") from None
+        except Exception as error:  # of many kinds; torch advises to run the code of such files
+            if any(word in str(error) for word in OBJECTS):
+                raise RunError(
+                    f"{path} is not a checkpoint of CC's released code: it holds something other than tensors and "
+                    "plain values, which might run code. It was not read."
+                ) from None
+            raise RunError(
+                f"{path} is no checkpoint that torch.save wrote, or it was cut off: download it again."
+            ) from None
     if not isinstance(content, dict) or not isinstance(content.get("net"), dict):
         raise _misfit(path, "it has no entry 'net' with the weights")
     return content
+
+
+def _open(path: Path) -> BinaryIO:
+    try:
+        with open_regular(path) as file:
+            is_zip = zipfile.is_zipfile(file)
+        return open_zip(path) if is_zip else open_regular(path)
+    except OSError as error:
+        raise RunError(f"{path} cannot be read: {error.strerror or first_line(error)}.") from None
+    except (ValueError, zipfile.BadZipFile, NotImplementedError) as error:
+        raise RunError(f"{path} is not a checkpoint of CC's released code: {first_line(error)}.") from None
 
 
 def _architecture(path: Path, net: dict[str, Tensor]) -> str:
@@ -129,7 +146,7 @@ def _renamed(path: Path, net: dict[str, Tensor], network: ClusterNet, blocks: tu
     if net:
         raise _misfit(path, f"{min(net)} is unknown")
     if broken := model_io.not_finite(found):
-        raise _misfit(path, f"{_released_name(broken, blocks)} holds NaN or infinity")
+        raise _misfit(path, f"{_released_name(broken, blocks)} contains NaN or infinity")
     return found
 
 
@@ -162,7 +179,8 @@ def _which(f: ResNet) -> str:
     return next(
         which
         for which, (blocks, _) in RESNETS.items()
-        if {_released_name(f"f.{name}", blocks) for name in names} == set(_shapes(which))
+        if sum(blocks) == len(f.groups)
+        and {_released_name(f"f.{name}", blocks) for name in names} == set(_shapes(which))
     )
 
 
@@ -171,7 +189,7 @@ def _obstacle(network: Any) -> str:
     if not isinstance(network, ClusterNet) or not isinstance(network.f, ResNet):
         return "it is not a ResNet with the heads of CC"
     if network.state_dict()["f.stem.0.weight"].shape[1:] != (3, 7, 7):
-        return "its stem is another"
+        return "it has another stem"
     if network.centres is not None or network.temperature is not None:
         return "its labels are not those of the cluster head alone"
     return ""

@@ -48,7 +48,7 @@ def started_network(method: Any, start: Any, context: TrainingContext) -> Cluste
     if start.input_shape_ != context.shape or start.n_clusters_ != method.n_clusters_:
         raise InputError(
             f"start was fitted for {start.n_clusters_} clusters of samples {start.input_shape_}; "
-            f"asked for are {method.n_clusters_} clusters of {context.shape}. Give a start that fits, or none."
+            f"but {method.n_clusters_} clusters of {context.shape} are required. Give a start that fits, or none."
         )
     method.architecture_ = {name: getattr(start, name) for name in ARCHITECTURE} | architecture(start)
     network = copy.deepcopy(start.network_).to(context.device)

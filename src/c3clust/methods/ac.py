@@ -27,8 +27,8 @@ USUAL_NEIGHBOURS = 20
 class AC(Clusterer):
     """Cluster raw pixels or features by merging the two nearest groups until `n_clusters` are left.
 
-    The method labels the samples it is fitted on and no others: a new sample gets the label of the nearest of them.
-    They are therefore part of a saved model, and in memory all at once. Nothing is random.
+    The method only labels the samples that it is fitted on: a new sample gets the label of the nearest of them.
+    They are therefore part of a saved model, and are all held in memory. The method is deterministic.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class AC(Clusterer):
         Merge only groups that the graph of this many nearest neighbours connects, which bounds memory; None compares
         all pairs. "auto" is None up to 10,000 samples and 20 above.
     random_state : int, RandomState or None, default=None
-        Taken for the sake of the common interface; it changes nothing.
+        Part of the common interface; it has no effect.
 
     References
     ----------
@@ -58,6 +58,7 @@ class AC(Clusterer):
     """
 
     standardise: ClassVar[float] = 0
+    chooses_k: ClassVar[bool] = True
 
     linkage: str = "ward"
     n_neighbors: int | str | None = "auto"
@@ -65,13 +66,14 @@ class AC(Clusterer):
     def _check_params(self) -> None:
         checks.choice("linkage", self.linkage, ("ward", "average", "complete", "single"))
         if self.n_neighbors not in (None, "auto"):
-            checks.whole("n_neighbors", self.n_neighbors, why="it counts neighbours. A usual value is 20.")
+            checks.whole("n_neighbors", self.n_neighbors, why="it is the number of neighbours. A usual value is 20.")
 
     def _build_network(self, shape: tuple[int, ...]) -> Neighbours:
         return Neighbours(self.n_clusters_, int(np.prod(shape)))
 
     def _fit(self, context: TrainingContext) -> Neighbours:
         pixels, k = context.pixels(), self.n_neighbors
+        self._choose_clusters(pixels, context)
         if k == "auto":
             k = None if len(pixels) <= ALL_PAIRS else USUAL_NEIGHBOURS
         graph = None if k is None else kneighbors_graph(pixels, min(int(k), len(pixels) - 1))

@@ -21,7 +21,7 @@ from c3clust.methods._base import Clusterer, NetworkFields, parameters
 from c3clust.networks import backbone
 from c3clust.networks.readouts import spherical_kmeans
 from c3clust.ops import full_precision
-from c3clust.training import Batch, TrainingContext
+from c3clust.training import Batch, Stage, TrainingContext
 
 __all__ = ["ADC"]
 
@@ -93,10 +93,10 @@ class ADCObjective:
         views = walker_loss(z_a, z_b, torch.eye(len(z_a), device=z_a.device)) + visit_loss(z_a, z_b)
         if self.warming_up:
             return {"loss": views, "view_loss": views}
-        mu, owners = network.centroids, network.owners
+        mu, owners = dist.replicated(network.centroids), network.owners
         same = (owners[:, None] == owners).float() / PER_CLUSTER
+        logits = dist.replicated(F.cross_entropy(network.logits(network.centroids), owners))
         walks = walker_loss(mu, z_a, same) + 0.5 * visit_loss(mu, z_a)
-        logits = F.cross_entropy(network.logits(mu), owners)
         return {"loss": views + walks + 0.5 * logits, "view_loss": views, "walk_loss": walks, "logit_loss": logits}
 
 
@@ -111,11 +111,11 @@ class ADC(NetworkFields, Clusterer):
     Parameters
     ----------
     warmup : float, default=0.3
-        Share of the epochs with walks between views alone.
+        Fraction of the epochs with walks between views alone.
     projection_dim : int, default=128
         D, the width of the embedding.
     epochs : int or "auto", default="auto"
-        "auto" comes to about 600 steps, and at least 15 epochs.
+        "auto" is about 600 steps, and at least 15 epochs.
     lr : float, default=0.001
         Learning rate of Adam. The released code: 2e-4.
 
@@ -133,18 +133,22 @@ class ADC(NetworkFields, Clusterer):
     warmup: float = 0.3
 
     def _check_params(self) -> None:
-        checks.number("warmup", self.warmup, 0, 1, why="it is a share of the epochs. A usual value is 0.3.")
+        checks.number("warmup", self.warmup, 0, 1, why="it is a fraction of the epochs. A usual value is 0.3.")
         checks.whole("projection_dim", self.projection_dim, why="it is the width of z. A usual value is 128.")
         self._check_stage()
 
     def _build_network(self, shape: tuple[int, ...]) -> AssociationNet:
         return AssociationNet(*backbone(self.backbone, shape, self.stem), self.projection_dim, self.n_clusters_)
 
-    def _fit(self, context: TrainingContext) -> AssociationNet:
-        network, epochs = context.build(self._build_network), self._epochs(context, 600, 15, 400)
+    def _stages(self, context: TrainingContext) -> list[Stage]:
+        epochs = self._epochs(context, 600, 15, 400)
         first = round(self.warmup * epochs)
-        context.train(self._stage("warmup", first), network, ADCObjective(warming_up=True))
+        return [self._stage("warmup", first), self._stage("adc", epochs - first)]
+
+    def _fit(self, context: TrainingContext) -> AssociationNet:
+        network, (warmup, joint) = context.build(self._build_network), self._stages(context)
+        context.train(warmup, network, ADCObjective(warming_up=True))
         z = context.projections(network) / LENGTH
         network.place(torch.from_numpy(spherical_kmeans(z, self.n_clusters_, context.seed)))
-        context.train(self._stage("adc", epochs - first), network, ADCObjective(warming_up=False))
+        context.train(joint, network, ADCObjective(warming_up=False))
         return network

@@ -56,15 +56,20 @@ class ReconstructionFields(AutoencoderFields, TrainingFields):
     Parameters
     ----------
     epochs : int or "auto"
-        "auto" comes to about 500 steps, and at least 15 epochs. The literature: 50 to 500.
+        "auto" comes to about 2500 steps, and at least 10 epochs; chosen, like `batch_size`, with the accuracy on digits
+        and MNIST-10k in sight. The literature: 50 to 500 epochs.
+    batch_size : int
+        The literature: 256. For the same processor time, the codes of small batches cluster better.
     """
+
+    batch_size: int = 64
 
     def _check_params(self) -> None:
         self._check_stage()
         self._check_autoencoder()
 
     def _stages(self, context: TrainingContext) -> list[Stage]:
-        return [self._stage(method_name(self), self._epochs(context, 500, 15, 500))]
+        return [self._stage(method_name(self), self._epochs(context, 2500, 10, 500))]
 
 
 @final

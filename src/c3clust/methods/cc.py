@@ -27,12 +27,12 @@ from c3clust.networks import ClusterNet, backbone
 from c3clust.networks.readouts import nearest, spherical_kmeans
 from c3clust.ops import entropy, full_precision, nt_xent
 from c3clust.preprocess import Preprocessor
-from c3clust.training import Batch, Stage, TrainingContext
+from c3clust.training import Adam, Batch, Stage, TrainingContext
 
 __all__ = ["CC"]
 
 
-ONE_PASS_FROM = 512  # images per batch
+ONE_PASS_FROM = 512  # images per batch, or clusters
 
 
 # 1. Loss
@@ -53,9 +53,12 @@ def instance_loss(z_a: Tensor, z_b: Tensor, tau_i: float = 0.5, shared: bool = F
 def cluster_contrast_loss(c_a: Tensor, c_b: Tensor, tau_c: float = 1.0) -> Tensor:
     """The first term of the cluster loss (CC, equation 6): NT-Xent over the 2M columns.
 
-    c_a, c_b: [N, M], rows sum to 1.
+    c_a, c_b: [N, M], rows sum to 1. From M = 512 on in one pass, as the instance loss: memory is linear in M.
     """
-    return nt_xent(c_a.T, c_b.T, tau_c)
+    if c_a.shape[1] < ONE_PASS_FROM:
+        return nt_xent(c_a.T, c_b.T, tau_c)
+    a, b = (F.normalize(full_precision(c).T, dim=1, eps=1e-8) for c in (c_a, c_b))
+    return onepass.instance_loss(a, b, tau_c)
 
 
 def balance_loss(c_a: Tensor, c_b: Tensor) -> Tensor:
@@ -83,6 +86,11 @@ class CCObjective:
     tau_c: float
     warming_up: bool = False
 
+    @property
+    def assigns(self) -> bool:
+        """The instance loss alone does not train the cluster head."""
+        return not self.warming_up
+
     def __call__(self, network: ClusterNet, batch: Batch) -> dict[str, Tensor]:
         h_a, h_b = network.encode(batch.x_a), network.encode(batch.x_b)
         instance = instance_loss(network.project(h_a), network.project(h_b), self.tau_i, shared=True)
@@ -102,7 +110,7 @@ def cluster_projections(network: ClusterNet, context: TrainingContext) -> tuple[
 def cluster_inputs(network: ClusterNet, context: TrainingContext) -> tuple[Tensor, Tensor]:
     """Features h [n, F] of the un-augmented samples, and the clusters [n] that k-means finds in the network's input.
 
-    For encoders of texts and tables: with few samples, z learns to tell each one from all others, and loses the
+    For encoders of texts and tables: with few samples, z separates each one from all others, and loses the
     clusters that the encoder's features have.
     """
     found = KMeans(network.n_clusters, n_init=10, random_state=context.seed).fit(context.pixels())
@@ -113,7 +121,7 @@ def fit_head(
     network: ClusterNet, h: Tensor, labels: Tensor, context: TrainingContext, steps: int = 200, batch: int = 512
 ) -> None:
     """Train g_C alone on the clusters `labels` [n] of the fixed features h [n, F], by cross entropy."""
-    optimiser = torch.optim.Adam(network.g_c.parameters(), lr=1e-3)
+    optimiser = Adam(network.g_c.parameters(), lr=1e-3)
     for _ in range(steps):
         i = torch.randint(len(h), (batch,), generator=context.generator)
         loss = F.cross_entropy(network.g_c(h[i].to(context.device)), labels[i].to(context.device))
@@ -133,18 +141,18 @@ class CC(EncoderFields, Clusterer):
     Parameters
     ----------
     epochs : int or "auto", default="auto"
-        "auto" comes to about 420 steps, in 15 to 200 epochs. The paper: 1000.
+        "auto" is about 420 steps, in 15 to 200 epochs. The paper: 1000.
     lr : float, default=0.001
         Learning rate of Adam. The paper: 3e-4, for ResNet-34.
     schedule : {"cosine", "constant"}, default="cosine"
         The paper: "constant".
     warmup : float, default=0.3
-        Share of the epochs with the instance loss alone; then the cluster head starts from k-means in z (of texts and
-        tables, in their features). The paper: 0, and a head that starts at random.
+        Fraction of the epochs with the instance loss alone; then the cluster head starts from k-means in z (for texts
+        and tables, in their features). The paper: 0, and a head that starts at random.
     start : CC, path or None, default=None
         A network to continue from, with a new optimiser and without warm-up: a fitted CC, the folder of a saved one,
         with its encoder and size of images, or a checkpoint of CC's released code (checkpoint_1000.tar). With
-        `epochs=0` it is used as it is.
+        `epochs=0` it is used unchanged.
 
     Attributes
     ----------
@@ -171,11 +179,11 @@ class CC(EncoderFields, Clusterer):
 
     def _check_params(self) -> None:
         self._check_network()
-        checks.number("warmup", self.warmup, 0, 1, why="it is a share of the epochs. A usual value is 0.3.")
+        checks.number("warmup", self.warmup, 0, 1, why="it is a fraction of the epochs. A usual value is 0.3.")
         self._check_stage()
 
     def _choose_preprocessor(self, dataset: Dataset) -> tuple[Preprocessor, str | None]:
-        """That of the start, where there is one: its encoder, scaling and size."""
+        """That of the start, if there is one: its encoder, scaling and size."""
         if self.start is None:
             return super()._choose_preprocessor(dataset)
         return copy.copy(fitted_start(self, {"cc": CC}).preprocessor_), None
@@ -214,6 +222,8 @@ class CC(EncoderFields, Clusterer):
             context.train(warmup[0], network, warming_up)
             self._choose_head(network, context)
             clusters = cluster_inputs if self._init_head_from_features else cluster_projections
-            fit_head(network, *clusters(network, context), context)
+            n = len(context.x)
+            steps = min(max(n // 5, 20), 200)  # few samples are learned in fewer steps
+            fit_head(network, *clusters(network, context), context, steps, batch=min(n, 512))
         context.train(last, network, CCObjective(self.tau_i, self.tau_c))
         return network

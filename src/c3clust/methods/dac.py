@@ -6,22 +6,24 @@ pairs with a small one as dissimilar, and the others are left out. The two thres
 epoch, until every pair takes part.
 Shapes: N samples per batch, F feature width, M clusters.
 
-Departures from the paper: pairs are those of the 2N views of a batch; the thresholds move in equal steps and meet in
-the last epoch, where the paper trains until they meet; Adam replaces RMSprop.
+As in the released code, pairs are chosen by the samples as they are, and their views are trained: so the views of a
+sample, which is similar to itself, become similar. Departures from the paper: pairs are those of one view with another;
+the thresholds move in equal steps and meet in the last epoch, where the paper trains until they meet; Adam replaces
+RMSprop.
 """
 
 from collections.abc import Mapping
-from typing import final
+from typing import ClassVar, final
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from c3clust import dist
-from c3clust.methods._base import Clusterer, NetworkFields, parameters
-from c3clust.networks import backbone
+from c3clust.methods._base import Clusterer, parameters
+from c3clust.methods._heads import LabelFields
 from c3clust.networks.heads import LabelNet
-from c3clust.ops import full_precision
+from c3clust.ops import full_precision, pair_bce
 from c3clust.training import Batch, Stage, TrainingContext
 
 __all__ = ["DAC"]
@@ -37,20 +39,23 @@ def thresholds(lamb: float) -> tuple[float, float]:
     return 0.95 - lamb, 0.455 + 0.1 * lamb
 
 
-def pair_loss(p: Tensor, upper: float, lower: float, shared: bool = False) -> Tensor:
+def pair_loss(p_a: Tensor, p_b: Tensor, p: Tensor, upper: float, lower: float, shared: bool = False) -> Tensor:
     """Σ_ij v_ij (-r_ij log g_ij - (1 - r_ij) log(1 - g_ij)) / Σ_ij v_ij (the paper, section 3), over all pairs.
 
-    g_ij is the cosine of p_i and p_j; r_ij = 1 where g_ij >= u, r_ij = 0 where g_ij < l, and v_ij = 0 between them.
-    p: [N, M], rows sum to 1. The mean over the chosen pairs takes the place of the sum. shared: p is this process's
-    part of the batch; the loss is that of the whole batch, of which each process computes its own rows.
+    g_ij is the cosine of p_a_i and p_b_j, s_ij that of p_i and p_j; r_ij = 1 where s_ij >= u, r_ij = 0 where s_ij < l,
+    and v_ij = 0 between them. p_a, p_b, of two views, and p, of the samples: [N, M], rows sum to 1. The mean over the
+    chosen pairs takes the place of the sum. shared: these are this process's part of the batch; the loss is that of
+    the whole batch, of which each process computes its own rows.
     """
-    unit = F.normalize(full_precision(p), dim=1)  # [N, M] label features
-    g = unit @ (dist.gather_columns(unit) if shared else unit).T  # [N, N of all processes]
-    similar, dissimilar = g[g >= upper], g[g < min(lower, upper)]
-    chosen, logs = len(similar) + len(dissimilar), similar.log().sum() + torch.log1p(-dissimilar).sum()
+    gather = dist.gather_columns if shared else lambda columns: columns
+    a, b, unit = (F.normalize(full_precision(each), dim=1) for each in (p_a, p_b, p.detach()))  # [N, M] label features
+    g, s = a @ gather(b).T, unit @ gather(unit).T  # [N, N of all processes]
+    similar, dissimilar = s >= upper, s < min(lower, upper)
+    chosen = similar | dissimilar
+    losses = (pair_bce(g, similar.to(g.dtype)) * chosen).sum()
     if not shared or dist.world_size() == 1:
-        return -logs / chosen
-    return dist.total(-logs) / dist.total(logs.new_tensor(chosen))
+        return losses / chosen.sum()
+    return dist.total(losses) / dist.total(chosen.sum().to(g.dtype))
 
 
 # 2. Objective
@@ -72,8 +77,10 @@ class DACObjective:
         self.lamb = state["lamb"].item()
 
     def __call__(self, network: LabelNet, batch: Batch) -> dict[str, Tensor]:
-        p = torch.cat([network(x)[1] for x in (batch.x_a, batch.x_b)])  # [2N, M]
-        return {"loss": pair_loss(p, *thresholds(self.lamb), shared=True)}
+        with torch.no_grad():
+            p = network(batch.x)[1]
+        p_a, p_b = (network(x)[1] for x in (batch.x_a, batch.x_b))  # [N, M]
+        return {"loss": pair_loss(p_a, p_b, p, *thresholds(self.lamb), shared=True)}
 
 
 # 3. Estimator
@@ -81,20 +88,17 @@ class DACObjective:
 
 @final
 @parameters
-class DAC(NetworkFields, Clusterer):
+class DAC(LabelFields, Clusterer):
     """Cluster with deep adaptive clustering: train on clear pairs of samples first, then on all.
 
     Parameters
     ----------
     epochs : int or "auto", default="auto"
-        "auto" comes to about 600 steps, and at least 15 epochs. The paper: until the thresholds meet.
+        "auto" is about 600 steps, and at least 15 epochs. The paper: until the thresholds meet.
+    batch_size : int, default=128
+        The released code: 128.
     lr : float, default=0.001
         Learning rate of Adam. The released code: RMSprop at 0.001.
-
-    Attributes
-    ----------
-    network_ : LabelNet
-        The encoder (`f`) and the cluster head (`head`).
 
     References
     ----------
@@ -110,11 +114,12 @@ class DAC(NetworkFields, Clusterer):
     (2, 10)
     """
 
+    logit_scale: ClassVar[float] = 2.0  # with 1 and few clusters, nearly all pairs are similar at the start
+
+    batch_size: int = 128
+
     def _check_params(self) -> None:
         self._check_stage()
-
-    def _build_network(self, shape: tuple[int, ...]) -> LabelNet:
-        return LabelNet(*backbone(self.backbone, shape, self.stem), self.n_clusters_)
 
     def _stages(self, context: TrainingContext) -> list[Stage]:
         return [self._stage("dac", self._epochs(context, 600, 15, 400))]

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from c3clust import checks, dist
 from c3clust.estimator import method_name
-from c3clust.methods._base import AutoencoderFields, Clusterer, parameters
+from c3clust.methods._base import AutoencoderFields, Clusterer, TrainingFields, parameters
 from c3clust.methods.ae import ReconstructionFields, fit_autoencoder, reconstruction_errors
 from c3clust.networks.readouts import Centred
 from c3clust.training import Batch, Stage, TrainingContext
@@ -26,7 +26,7 @@ __all__ = ["DAE"]
 
 def corrupt(x: Tensor, noise: float) -> Tensor:
     """x̃: each entry of x set to 0 with probability `noise`."""
-    return x * (torch.rand_like(x) >= noise)
+    return x * (dist.random_rows(torch.rand_like, x) >= noise)
 
 
 # 2. Objective
@@ -55,7 +55,7 @@ class DAE(ReconstructionFields, Clusterer):
     Parameters
     ----------
     noise : float, default=0.25
-        ν, the share of entries set to 0 before encoding.
+        ν, the fraction of entries set to 0 before encoding.
 
     References
     ----------
@@ -66,7 +66,7 @@ class DAE(ReconstructionFields, Clusterer):
     noise: float = 0.25
 
     def _check_params(self) -> None:
-        checks.number("noise", self.noise, 0, 1, why="it is a share of the entries. A usual value is 0.25.")
+        checks.number("noise", self.noise, 0, 1, why="it is a fraction of the entries. A usual value is 0.25.")
         super()._check_params()
 
     def _fit(self, context: TrainingContext) -> Centred:
@@ -77,13 +77,13 @@ class DAE(ReconstructionFields, Clusterer):
 
 
 @parameters
-class PretrainFields(AutoencoderFields):
+class PretrainFields(AutoencoderFields, TrainingFields):
     """The parameters of a method that starts from a denoising autoencoder.
 
     Parameters
     ----------
     noise : float
-        Share of the entries that are set to 0 while the autoencoder is trained.
+        Fraction of the entries that are set to 0 while the autoencoder is trained.
     pretrain_epochs, pretrain_batch_size, pretrain_lr, pretrain_schedule
         `epochs`, `batch_size`, `lr` and `schedule` of stage 1, the autoencoder: see :class:`DAE`.
 
@@ -97,19 +97,21 @@ class PretrainFields(AutoencoderFields):
 
     noise: float = 0.2
     pretrain_epochs: int | str = "auto"
-    pretrain_batch_size: int = 256
+    pretrain_batch_size: int = 64
     pretrain_lr: float = 1e-3
     pretrain_schedule: str = "cosine"
 
     def _stage_1(self) -> DAE:
         stage = {name: getattr(self, f"pretrain_{name}") for name in ("epochs", "batch_size", "lr", "schedule")}
         shared = ("n_clusters", "hidden", "code_dim", "noise", "n_init")
-        return DAE(**{name: getattr(self, name) for name in shared}, **stage)
+        first = DAE(**{name: getattr(self, name) for name in shared}, **stage)
+        first._prefix = "pretrain_"
+        return first
 
     def _stages(self, context: TrainingContext) -> list[Stage]:
-        second = self._stage(method_name(self), self._epochs(context, 200, 5, 100))  # type: ignore[attr-defined]
+        second = self._stage(method_name(self), self._epochs(context, 200, 5, 100))
         return [*self._stage_1()._stages(context), second]
 
     def _check_params(self) -> None:
-        self._check_stage()  # type: ignore[attr-defined]
+        self._check_stage()
         self._stage_1()._check_params()

@@ -7,7 +7,7 @@ graph, is maximised.
 Shapes: N samples per batch, M clusters, C channels of the shallow map.
 
 Departures from the paper and its released code: targets are those of each batch, not of 1,000 samples for ten passes;
-the logits are normalised over the batch; one neighbour and one stranger per sample; Adam replaces RMSprop.
+the logits are normalised over the batch; one neighbour and one non-neighbour per sample; Adam replaces RMSprop.
 """
 
 from typing import final
@@ -22,7 +22,7 @@ from c3clust.networks import backbone
 from c3clust.networks.heads import LabelNet
 from c3clust.networks.maps import shallow_channels, shallow_map
 from c3clust.ops import full_precision, pair_bce
-from c3clust.training import Batch, TrainingContext
+from c3clust.training import Batch, Stage, TrainingContext
 
 __all__ = ["DCCM"]
 
@@ -82,17 +82,17 @@ class DCCMObjective:
 
     def __call__(self, network: CorrelationNet, batch: Batch) -> dict[str, Tensor]:
         with torch.no_grad():
-            target = network(batch.x)[1]
-            everyone = dist.gather(target)
-            unit, own = F.normalize(everyone, dim=1), F.normalize(target, dim=1)
-            local = own @ own.T >= self.graph
+            target = dist.gather(network(batch.x)[1])
+            unit = F.normalize(target, dim=1)
+            similar = unit @ unit.T >= self.graph  # [N, N]
+            i = dist.rank() * len(batch.x) + torch.arange(len(batch.x), device=unit.device)  # the own rows
         h = network.encode(batch.x_a)
         p = dist.gather(torch.softmax(network.head(h), dim=1))
-        graph = graph_loss(p, unit @ unit.T >= self.graph)
-        label = label_loss(p, everyone, self.label)
-        places = shallow_map(network.f, batch.x_a)
-        near, far = places[pick(local)], places[pick(~local)]
-        positive = torch.cat([network.discriminate(h, each) for each in (places, near)])
+        graph, label = graph_loss(p, similar), label_loss(p, target, self.label)
+        own = shallow_map(network.f, batch.x_a)
+        places = dist.gather_columns(own)
+        near, far = places[pick(similar)[i]], places[pick(~similar)[i]]
+        positive = torch.cat([network.discriminate(h, each) for each in (own, near)])
         information = information_loss(dist.gather(positive), dist.gather(network.discriminate(h, far)))
         by_label, by_graph, by_information = self.weights
         loss = by_label * label + by_graph * graph + by_information * information
@@ -116,7 +116,7 @@ class DCCM(NetworkFields, Clusterer):
     label_weight, graph_weight, information_weight : float, default=5.0, 1.0 and 0.05
         Weights of the three terms; the released code's.
     epochs : int or "auto", default="auto"
-        "auto" comes to about 600 steps, and at least 15 epochs. The paper: 200.
+        "auto" is about 600 steps, and at least 15 epochs. The paper: 200.
     lr : float, default=0.001
         Learning rate of Adam. The paper: RMSprop at 1e-4.
 
@@ -148,9 +148,12 @@ class DCCM(NetworkFields, Clusterer):
         f, width = backbone(self.backbone, shape, self.stem)
         return CorrelationNet(f, width, shallow_channels(f, shape), self.n_clusters_)
 
+    def _stages(self, context: TrainingContext) -> list[Stage]:
+        return [self._stage("dccm", self._epochs(context, 600, 15, 400))]
+
     def _fit(self, context: TrainingContext) -> CorrelationNet:
         network = context.build(self._build_network)
         weights = (self.label_weight, self.graph_weight, self.information_weight)
         objective = DCCMObjective(weights, self.graph_threshold, self.label_threshold)
-        context.train(self._stage("dccm", self._epochs(context, 600, 15, 400)), network, objective)
+        context.train(self._stages(context)[0], network, objective)
         return network

@@ -1,12 +1,12 @@
 """DCGAN: a deep convolutional generative adversarial network, then k-means on the features of its discriminator.
 
 Radford, Metz, Chintala, ICLR 2016, https://arxiv.org/abs/1511.06434
-A generator makes samples from noise, a discriminator tells them from real ones. The maps of the discriminator are
-max-pooled to 4 x 4 places each; k-means runs on all of them.
+A generator produces samples from noise, a discriminator distinguishes them from real ones. The maps of the
+discriminator are max-pooled to 4 x 4 places each; k-means runs on all of them.
 Shapes: N samples per batch, U noise width, M clusters.
 
 Departures from the paper: the generator enlarges maps by interpolation before each convolution, so that any size of
-picture works; feature vectors have fully connected networks of the same depth.
+image works; feature vectors have fully connected networks of the same depth.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from c3clust import checks, dist
 from c3clust.methods._base import Clusterer, TrainingFields, parameters
 from c3clust.networks.adversarial import Adversaries
 from c3clust.networks.readouts import Centred
-from c3clust.training import Batch, TrainingContext
+from c3clust.training import Adam, Batch, Stage, TrainingContext
 
 __all__ = ["DCGAN"]
 
@@ -41,11 +41,12 @@ class DCGANObjective:
 
     def optimisers(self, network: Centred, lr: float) -> dict[str, torch.optim.Optimizer]:
         parts = {"discriminator": network.body.d, "generator": network.body.g}
-        return {name: torch.optim.Adam(part.parameters(), lr=lr, betas=(0.5, 0.999)) for name, part in parts.items()}
+        return {name: Adam(part.parameters(), lr=lr, betas=(0.5, 0.999)) for name, part in parts.items()}
 
     def losses(self, network: Centred, batch: Batch) -> Iterator[tuple[str, Tensor]]:
         body, x = network.body, network.body.scaled(batch.x_a)
-        made = body.g(2 * torch.rand(len(x), body.g.noise_dim, device=x.device) - 1)
+        u = dist.random_rows(torch.rand_like, x.new_empty(len(x), body.g.noise_dim))
+        made = body.g(2 * u - 1)
         real, fake = dist.gather(body.d.logits(x)), dist.gather(body.d.logits(made.detach()))
         yield "discriminator", adversarial_loss(real, True) + adversarial_loss(fake, False)
         yield "generator", adversarial_loss(dist.gather(body.d.logits(made)), True)
@@ -68,7 +69,7 @@ class DCGAN(TrainingFields, Clusterer):
     n_init : int, default=20
         Starts of k-means.
     epochs : int or "auto", default="auto"
-        "auto" comes to about 300 steps, and at least 10 epochs.
+        "auto" is about 300 steps, and at least 10 epochs.
     batch_size : int, default=128
     lr : float, default=0.0002
         Learning rate of Adam, with β1 = 0.5.
@@ -100,17 +101,20 @@ class DCGAN(TrainingFields, Clusterer):
     schedule: str = "constant"
 
     def _check_params(self) -> None:
-        checks.whole("width", self.width, why="it counts channels. A usual value is 32.")
+        checks.whole("width", self.width, why="it is the number of channels. A usual value is 32.")
         checks.whole("noise_dim", self.noise_dim, why="it is the width of the noise. A usual value is 100.")
-        checks.whole("n_init", self.n_init, why="it counts starts of k-means. A usual value is 20.")
+        checks.whole("n_init", self.n_init, why="it is the number of k-means starts. A usual value is 20.")
         self._check_stage()
 
     def _build_network(self, shape: tuple[int, ...]) -> Centred:
         body = Adversaries(shape, self.width, self.noise_dim)
         return Centred(body, body.d.width, self.n_clusters_)
 
+    def _stages(self, context: TrainingContext) -> list[Stage]:
+        return [self._stage("dcgan", self._epochs(context, 300, 10, 200))]
+
     def _fit(self, context: TrainingContext) -> Centred:
         network = context.build(self._build_network)
-        context.train(self._stage("dcgan", self._epochs(context, 300, 10, 200)), network, DCGANObjective())
+        context.train(self._stages(context)[0], network, DCGANObjective())
         network.readout.place(context.projections(network), self.n_init, context.seed)
         return network

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from c3clust import checks, dist
-from c3clust.methods._base import Clusterer, TrainingFields, parameters
+from c3clust.methods._base import Clusterer, parameters
 from c3clust.methods.ae import reconstruction_errors
 from c3clust.methods.dae import PretrainFields
 from c3clust.networks.readouts import Centred
@@ -49,7 +49,7 @@ def moved_centres(centres: Tensor, counts: Tensor, z: Tensor, labels: Tensor) ->
 
 
 class DCNObjective:
-    """What one step minimises: mean ‖x - x̂‖² / d + λ/2 mean ‖z - m_s‖² over the batch of all processes.
+    """What one step minimises: the mean of (‖x - x̂‖² + λ/2 ‖z - m_s‖²) / d over the batch of all processes.
 
     After that the centres move; gradients do not reach them.
     """
@@ -67,7 +67,7 @@ class DCNObjective:
         with torch.no_grad():
             moved, self.counts = moved_centres(centres, self.counts, dist.gather(z.detach()), dist.gather(labels))
             network.readout.centres.copy_(moved)
-        loss = reconstruction + self.lam / 2 * cluster
+        loss = reconstruction + self.lam / 2 * cluster / batch.x_a[0].numel()
         return {"loss": loss, "reconstruction_loss": reconstruction, "cluster_loss": cluster}
 
     def state_dict(self) -> dict[str, Tensor]:
@@ -82,16 +82,16 @@ class DCNObjective:
 
 @final
 @parameters
-class DCN(PretrainFields, TrainingFields, Clusterer):
+class DCN(PretrainFields, Clusterer):
     """Cluster with a deep clustering network: an autoencoder whose codes are drawn to k-means centres.
 
     Parameters
     ----------
-    lam : float, default=0.05
-        λ, the weight of the distance to the centre beside the reconstruction. The paper's value; it weighs more here,
-        where the reconstruction error is a mean over the entries of x and not a sum.
+    lam : float, default=1.0
+        λ, the weight of the squared distance to the centre relative to the squared error of the reconstruction, both
+        sums. The value of the released code for MNIST. The paper: 0.05.
     epochs : int or "auto", default="auto"
-        Stage 2. "auto" comes to about 200 steps, and at least 5 epochs. The paper: 50 epochs.
+        Stage 2. "auto" is about 200 steps, and at least 5 epochs. The paper: 50 epochs.
     lr : float, default=0.0001
         Learning rate of Adam. The paper: SGD at 1e-4 with momentum 0.9.
 
@@ -101,12 +101,12 @@ class DCN(PretrainFields, TrainingFields, Clusterer):
     https://arxiv.org/abs/1610.04794
     """
 
-    lam: float = 0.05
+    lam: float = 1.0
     lr: float = 1e-4
     schedule: str = "constant"
 
     def _check_params(self) -> None:
-        checks.number("lam", self.lam, 0, why="it weighs the distance to centres. A usual value is 0.05.")
+        checks.number("lam", self.lam, 0, why="it is the weight of the distance to centres. A usual value is 1.")
         super()._check_params()
 
     def _fit(self, context: TrainingContext) -> Centred:

@@ -1,11 +1,11 @@
 """DDC: deep discriminative clustering analysis.
 
 Chang, Guo, Wang, Meng, Xiang, Pan, 2019, https://arxiv.org/abs/1905.01681
-As in DAC (methods/dac.py), pairs of samples are classified by the cosine of their assignments. Which pairs are similar
+As in DAC (methods/dac.py), pairs of views are classified by the cosine of their assignments. Which pairs are similar
 is estimated anew for every batch; a local term makes assignments one-hot.
 Shapes: N samples per batch, M clusters.
 
-Only the abstract of the paper was at hand, and no released code: the formulas are a reconstruction. The reading taken:
+Only the abstract of the paper was available, and no released code: the formulas are a reconstruction. Interpretation:
 a pair is similar if the cosine of its un-augmented samples is above the threshold that separates the cosines of the
 batch best into two groups (largest variance between the groups), and never below 1 / 2; the local term is 1 - max p.
 Not the deep divergence-based clustering of the same initials.
@@ -19,11 +19,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from c3clust import checks, dist
-from c3clust.methods._base import Clusterer, NetworkFields, parameters
-from c3clust.networks import backbone
+from c3clust.methods._base import Clusterer, parameters
+from c3clust.methods._heads import LabelFields
 from c3clust.networks.heads import LabelNet
 from c3clust.ops import full_precision, pair_bce
-from c3clust.training import Batch, TrainingContext
+from c3clust.training import Batch, Stage, TrainingContext
 
 __all__ = ["DDC"]
 
@@ -34,10 +34,10 @@ BINS = 64  # thresholds that are compared
 # 1. Loss
 
 
-def cosines(p: Tensor) -> Tensor:
-    """g_ij, the cosine of p_i and p_j: [N, M] -> [N, N]."""
-    unit = F.normalize(full_precision(p), dim=1)
-    return unit @ unit.T
+def cosines(p_a: Tensor, p_b: Tensor) -> Tensor:
+    """g_ij, the cosine of p_a_i and p_b_j: [N, M] twice -> [N, N]."""
+    unit_a, unit_b = (F.normalize(full_precision(p), dim=1) for p in (p_a, p_b))
+    return unit_a @ unit_b.T
 
 
 def best_threshold(g: Tensor) -> Tensor:
@@ -51,11 +51,13 @@ def best_threshold(g: Tensor) -> Tensor:
     return t[(above * below * gap.square()).argmax()]
 
 
-def relation_loss(g: Tensor, r: Tensor) -> Tensor:
-    """Binary cross entropy of the cosines g [N, N] with the relations r: the mean of similar pairs and of others."""
-    each = pair_bce(g, r.to(g.dtype))
-    parts = [each[r], each[~r]]
-    return sum((part.mean() for part in parts if len(part)), torch.zeros((), device=g.device)) / 2
+def relation_loss(p_a: Tensor, p_b: Tensor, r: Tensor) -> Tensor:
+    """Mean binary cross entropy of the relations r_ij with the cosine of p_a_i and p_b_j, over all pairs of two views.
+
+    Every pair weighs the same, as in DAC. Were similar pairs and others to weigh the same, each similar pair would
+    outweigh several others, and clusters merge. p_a, p_b: [N, M]; r: [N, N] bool.
+    """
+    return pair_bce(cosines(p_a, p_b), r.to(p_a.dtype)).mean()
 
 
 def local_loss(p: Tensor) -> Tensor:
@@ -68,17 +70,18 @@ def local_loss(p: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class DDCObjective:
-    """What one step minimises: the relations of the un-augmented batch, by the assignments of both views."""
+    """What one step minimises: the relations of the un-augmented batch, between the assignments of two views."""
 
     lamb: float
 
     def __call__(self, network: LabelNet, batch: Batch) -> dict[str, Tensor]:
         with torch.no_grad():
-            g = cosines(dist.gather(network(batch.x)[1]))
+            p = dist.gather(network(batch.x)[1])
+            g = cosines(p, p)
             threshold = best_threshold(g)
             r = g >= threshold
         p_a, p_b = (dist.gather(network(x)[1]) for x in (batch.x_a, batch.x_b))
-        relations = (relation_loss(cosines(p_a), r) + relation_loss(cosines(p_b), r)) / 2
+        relations = relation_loss(p_a, p_b, r)
         local = (local_loss(p_a) + local_loss(p_b)) / 2
         return {"loss": relations + self.lamb * local, "relation_loss": relations, "threshold": threshold}
 
@@ -88,7 +91,7 @@ class DDCObjective:
 
 @final
 @parameters
-class DDC(NetworkFields, Clusterer):
+class DDC(LabelFields, Clusterer):
     """Cluster with deep discriminative clustering analysis: relations of pairs, estimated batch by batch.
 
     Parameters
@@ -96,12 +99,9 @@ class DDC(NetworkFields, Clusterer):
     lamb : float, default=0.1
         λ, the weight of the local term.
     epochs : int or "auto", default="auto"
-        "auto" comes to about 600 steps, and at least 15 epochs.
-
-    Attributes
-    ----------
-    network_ : LabelNet
-        The encoder (`f`) and the cluster head (`head`).
+        "auto" is about 600 steps, and at least 15 epochs.
+    batch_size : int, default=128
+        As in DAC.
 
     References
     ----------
@@ -109,15 +109,16 @@ class DDC(NetworkFields, Clusterer):
     """
 
     lamb: float = 0.1
+    batch_size: int = 128
 
     def _check_params(self) -> None:
-        checks.number("lamb", self.lamb, 0, why="it weighs the local term. A usual value is 0.1.")
+        checks.number("lamb", self.lamb, 0, why="it is the weight of the local term. A usual value is 0.1.")
         self._check_stage()
 
-    def _build_network(self, shape: tuple[int, ...]) -> LabelNet:
-        return LabelNet(*backbone(self.backbone, shape, self.stem), self.n_clusters_)
+    def _stages(self, context: TrainingContext) -> list[Stage]:
+        return [self._stage("ddc", self._epochs(context, 600, 15, 400))]
 
     def _fit(self, context: TrainingContext) -> LabelNet:
         network = context.build(self._build_network)
-        context.train(self._stage("ddc", self._epochs(context, 600, 15, 400)), network, DDCObjective(self.lamb))
+        context.train(self._stages(context)[0], network, DDCObjective(self.lamb))
         return network

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from c3clust import dist
-from c3clust.methods._base import Clusterer, TrainingFields, parameters
+from c3clust.methods._base import Clusterer, parameters
 from c3clust.methods.dae import PretrainFields
 from c3clust.model_io import with_prefix, without_prefix
 from c3clust.networks.readouts import Centred
@@ -42,10 +42,11 @@ class SharpenedTarget:
         self.sizes = torch.empty(0)
 
     def refresh(self, network: Centred, context: TrainingContext) -> None:
-        """Copy the network as it is now, and its soft cluster sizes Σ_i q_ij over all samples."""
+        """Copy the current network, and compute its soft cluster sizes Σ_i q_ij over all samples."""
         self.network.load_state_dict(network.state_dict())
-        total = sum(c.double().sum(dim=0) for _, c in context.embed(network))
-        self.sizes = torch.as_tensor(total).to(self.network.readout.centres)
+        centres = self.network.readout.centres
+        parts = (c.double().sum(dim=0) for _, c in context.embed_part(network))
+        self.sizes = dist.total(sum(parts, torch.zeros(len(centres), dtype=torch.float64))).to(centres)
 
     def state_dict(self) -> dict[str, Tensor]:
         return {"sizes": self.sizes, **with_prefix("network", self.network.state_dict())}
@@ -75,13 +76,13 @@ class DECObjective(SharpenedTarget):
 
 @final
 @parameters
-class DEC(PretrainFields, TrainingFields, Clusterer):
+class DEC(PretrainFields, Clusterer):
     """Cluster with deep embedded clustering: an autoencoder, then its encoder sharpens its own clusters.
 
     Parameters
     ----------
     epochs : int or "auto", default="auto"
-        Stage 2. "auto" comes to about 200 steps, and at least 5 epochs.
+        Stage 2. "auto" is about 200 steps, and at least 5 epochs.
         The paper: until fewer than 0.1 % of the labels change.
     lr : float, default=0.0001
         Learning rate of Adam. The paper: SGD at 0.01.

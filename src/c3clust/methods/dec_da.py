@@ -15,8 +15,9 @@ from typing import Any, final
 from torch import Tensor
 
 from c3clust import checks, dist
+from c3clust.data.samples import Dataset
 from c3clust.estimator import TrainingOptions
-from c3clust.methods._base import Clusterer, TrainingFields, parameters
+from c3clust.methods._base import Clusterer, parameters
 from c3clust.methods.ae import reconstruction_errors
 from c3clust.methods.dae import PretrainFields
 from c3clust.methods.dec import SharpenedTarget, fit_sharpened
@@ -25,6 +26,8 @@ from c3clust.ops import kl_rows
 from c3clust.training import Batch, TrainingContext
 
 __all__ = ["DECDA"]
+
+PAPER = {"policy": "handwriting", "rotation": 10.0, "shift": 0.1, "shear": 0.0, "stretch": 0.0, "stroke": 0.0}
 
 
 # 1. Loss: KL(T(x) ‖ Q(x̃)), the mean of ops.kl_rows(t, q) over the samples, and AE's reconstruction error
@@ -53,19 +56,20 @@ class DECDAObjective(SharpenedTarget):
 
 @final
 @parameters
-class DECDA(PretrainFields, TrainingFields, Clusterer):
+class DECDA(PretrainFields, Clusterer):
     """Cluster with DEC and data augmentation: augmented samples learn the targets of un-augmented ones.
 
     Parameters
     ----------
     augment : str, dict or callable, default="auto"
-        How views are made: "photo", "digit", "handwriting", "vector", "none", or {"policy": "digit", ...}.
+        How views are made: "photo", "digit", "handwriting", "vector", "none", or {"policy": "digit", ...}. "auto" takes
+        the paper's for handwriting: rotations by up to 10 degrees and shifts by up to a tenth.
     gamma : float, default=0.0
         γ, the weight of the reconstruction in stage 2: 0 for the form of DEC; 10 is that of IDEC.
     noise : float, default=0.0
-        Share of the entries that are set to 0 while the autoencoder is trained, beside the augmentation.
+        Fraction of the entries that are set to 0 while the autoencoder is trained, in addition to the augmentation.
     epochs : int or "auto", default="auto"
-        Stage 2. "auto" comes to about 200 steps, and at least 5 epochs.
+        Stage 2. "auto" is about 200 steps, and at least 5 epochs.
         The paper: until fewer than 0.1 % of the labels change.
     lr : float, default=0.0001
         Learning rate of Adam in stage 2. The paper: SGD at 0.01.
@@ -85,8 +89,12 @@ class DECDA(PretrainFields, TrainingFields, Clusterer):
     def _training_options(self) -> TrainingOptions:
         return TrainingOptions(self.augment, self.device, verbose=self.verbose)
 
+    def _policy(self, dataset: Dataset) -> str | dict[str, Any]:
+        """Crops, the policy of other methods, change a picture more than codes of an autoencoder can follow."""
+        return PAPER if dataset.policy == "digit" else dataset.policy
+
     def _check_params(self) -> None:
-        checks.number("gamma", self.gamma, 0, why="it weighs the reconstruction. A usual value is 0.")
+        checks.number("gamma", self.gamma, 0, why="it is the weight of the reconstruction. A usual value is 0.")
         super()._check_params()
 
     def _fit(self, context: TrainingContext) -> Centred:

@@ -21,7 +21,7 @@ from c3clust.errors import InputError
 from c3clust.methods._base import Clusterer, TrainingFields, parameters
 from c3clust.networks.maps import as_map
 from c3clust.networks.readouts import Centred
-from c3clust.training import Batch, TrainingContext
+from c3clust.training import Adam, Batch, Stage, TrainingContext
 
 __all__ = ["DeCNN"]
 
@@ -114,10 +114,10 @@ class DeCNNObjective:
         self.layer = layer
 
     def optimisers(self, network: Centred, lr: float) -> dict[str, torch.optim.Optimizer]:
-        return {"loss": torch.optim.Adam([network.body.filters[self.layer]], lr=lr)}
+        return {"loss": Adam([network.body.filters[self.layer]], lr=lr)}
 
     def refresh(self, network: Centred, context: TrainingContext) -> None:
-        """The step size of the inference, for the filters as they are now."""
+        """The step size of the inference, for the current filters."""
         body: Any = network.body
         x = torch.from_numpy(context.pixels(torch.zeros(1).long().numpy())).view(1, *context.shape).to(context.device)
         with torch.no_grad():
@@ -132,7 +132,7 @@ class DeCNNObjective:
         filters = body.unit(self.layer)
         z = infer(y, filters.detach(), body.lamb, body.gains[self.layer], body.steps)
         cost = dist.gather(sparse_cost(y, z, filters, body.lamb)).mean()
-        return {"loss": cost, "used": (z != 0).float().mean()}
+        return {"loss": cost, "used": dist.gather((z != 0).float()).mean()}
 
 
 # 3. Estimator
@@ -150,13 +150,13 @@ class DeCNN(TrainingFields, Clusterer):
     kernel : int, default=5
         Side of the filters, an odd number. The paper: 7.
     lamb : float, default=10.0
-        λ, the weight of the reconstruction beside the sparsity.
+        λ, the weight of the reconstruction relative to the sparsity.
     inference_steps : int, default=10
         Steps of FISTA.
     n_init : int, default=20
         Starts of k-means.
     epochs : int or "auto", default="auto"
-        Of each layer. "auto" comes to about 60 steps, and at least 3 epochs.
+        Of each layer. "auto" is about 60 steps, and at least 3 epochs.
     lr : float, default=0.01
         Learning rate of Adam for the filters.
 
@@ -190,18 +190,22 @@ class DeCNN(TrainingFields, Clusterer):
             checks.whole("maps", k, why="it lists the maps of each layer. A usual value is (16, 48).")
         if checks.whole("kernel", self.kernel, why="it is a side in pixels. A usual value is 5.") % 2 == 0:
             raise InputError(f"kernel={self.kernel} is even: filters need a centre. A usual value is 5.")
-        checks.number("lamb", self.lamb, 1e-6, why="it weighs the reconstruction. A usual value is 10.")
-        checks.whole("inference_steps", self.inference_steps, why="it counts steps. A usual value is 10.")
-        checks.whole("n_init", self.n_init, why="it counts starts of k-means. A usual value is 20.")
+        checks.number("lamb", self.lamb, 1e-6, why="it is the weight of the reconstruction. A usual value is 10.")
+        checks.whole("inference_steps", self.inference_steps, why="it is the number of steps. A usual value is 10.")
+        checks.whole("n_init", self.n_init, why="it is the number of k-means starts. A usual value is 20.")
         self._check_stage()
 
     def _build_network(self, shape: tuple[int, ...]) -> Centred:
         body = Deconvolutional(shape, list(self.maps), self.kernel, self.lamb, self.inference_steps)
         return Centred(body, body.width, self.n_clusters_)
 
+    def _stages(self, context: TrainingContext) -> list[Stage]:
+        epochs = self._epochs(context, 60, 3, 50)
+        return [self._stage(f"layer {layer + 1}", epochs) for layer in range(len(self.maps))]
+
     def _fit(self, context: TrainingContext) -> Centred:
-        network, epochs = context.build(self._build_network), self._epochs(context, 60, 3, 50)
-        for layer in range(len(self.maps)):
-            context.train(self._stage(f"layer {layer + 1}", epochs), network, DeCNNObjective(layer))
+        network = context.build(self._build_network)
+        for layer, stage in enumerate(self._stages(context)):
+            context.train(stage, network, DeCNNObjective(layer))
         network.readout.place(context.projections(network), self.n_init, context.seed)
         return network

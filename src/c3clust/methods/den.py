@@ -82,9 +82,9 @@ class DEN(ReconstructionFields, Clusterer):
         n_g, code units for each cluster; the code has M n_g. `code_dim` has no effect.
     alpha : float, default=0.5
         α, the weight of the locality.
-    beta : float, default=0.01
+    beta : float, default=0.001
         β, the weight of the group sparsity. ClustPy's implementation: 1, with sums over the entries of x instead of
-        means.
+        means. With more, codes stay near 0 in a short training, and the reconstruction is poor.
     n_neighbors : int, default=4
         K, neighbours of a sample; at most n / (2 M).
 
@@ -95,14 +95,16 @@ class DEN(ReconstructionFields, Clusterer):
 
     group_size: int = 2
     alpha: float = 0.5
-    beta: float = 0.01
+    beta: float = 0.001
     n_neighbors: int = 4
 
     def _check_params(self) -> None:
-        checks.whole("group_size", self.group_size, why="it counts code units of a cluster. A usual value is 2.")
-        checks.number("alpha", self.alpha, 0, why="it weighs the locality. A usual value is 0.5.")
-        checks.number("beta", self.beta, 0, why="it weighs the group sparsity. A usual value is 0.01.")
-        checks.whole("n_neighbors", self.n_neighbors, why="it counts neighbours. A usual value is 4.")
+        checks.whole(
+            "group_size", self.group_size, why="it is the number of code units of a cluster. A usual value is 2."
+        )
+        checks.number("alpha", self.alpha, 0, why="it is the weight of the locality. A usual value is 0.5.")
+        checks.number("beta", self.beta, 0, why="it is the weight of the group sparsity. A usual value is 0.001.")
+        checks.whole("n_neighbors", self.n_neighbors, why="it is the number of neighbours. A usual value is 4.")
         super()._check_params()
 
     def _build_network(self, shape: tuple[int, ...]) -> Centred:

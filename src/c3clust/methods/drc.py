@@ -18,11 +18,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from c3clust import checks, dist
-from c3clust.methods._base import Clusterer, NetworkFields, parameters
-from c3clust.networks import backbone
+from c3clust.methods._base import Clusterer, parameters
+from c3clust.methods._heads import LabelFields
 from c3clust.networks.heads import LabelNet
 from c3clust.ops import full_precision
-from c3clust.training import Batch, TrainingContext
+from c3clust.training import Batch, Stage, TrainingContext
 
 __all__ = ["DRC"]
 
@@ -67,7 +67,7 @@ class DRCObjective:
 
 @final
 @parameters
-class DRC(NetworkFields, Clusterer):
+class DRC(LabelFields, Clusterer):
     """Cluster with deep robust clustering: contrast of logits and of assignment columns.
 
     Parameters
@@ -77,12 +77,7 @@ class DRC(NetworkFields, Clusterer):
     lamb : float, default=2.0
         λ, the weight of the sizes.
     epochs : int or "auto", default="auto"
-        "auto" comes to about 600 steps, and at least 15 epochs.
-
-    Attributes
-    ----------
-    network_ : LabelNet
-        The encoder (`f`) and the cluster head (`head`).
+        "auto" is about 600 steps, and at least 15 epochs.
 
     References
     ----------
@@ -96,14 +91,14 @@ class DRC(NetworkFields, Clusterer):
     def _check_params(self) -> None:
         checks.number("tau_f", self.tau_f, 1e-3, why="it divides products. A usual value is 3.0.")
         checks.number("tau_p", self.tau_p, 1e-3, why="it divides products. A usual value is 1.0.")
-        checks.number("lamb", self.lamb, 0, why="it weighs the sizes. A usual value is 2.0.")
+        checks.number("lamb", self.lamb, 0, why="it is the weight of the sizes. A usual value is 2.0.")
         self._check_stage()
 
-    def _build_network(self, shape: tuple[int, ...]) -> LabelNet:
-        return LabelNet(*backbone(self.backbone, shape, self.stem), self.n_clusters_)
+    def _stages(self, context: TrainingContext) -> list[Stage]:
+        return [self._stage("drc", self._epochs(context, 600, 15, 400))]
 
     def _fit(self, context: TrainingContext) -> LabelNet:
         network = context.build(self._build_network)
         objective = DRCObjective(self.tau_f, self.tau_p, self.lamb)
-        context.train(self._stage("drc", self._epochs(context, 600, 15, 400)), network, objective)
+        context.train(self._stages(context)[0], network, objective)
         return network

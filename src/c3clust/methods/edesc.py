@@ -22,7 +22,7 @@ from c3clust.methods._base import AutoencoderFields, Clusterer, TrainingFields, 
 from c3clust.methods.ae import AEObjective, reconstruction_errors, set_scale
 from c3clust.networks.autoencoder import Autoencoder
 from c3clust.ops import kl_rows, sharpened
-from c3clust.training import Batch, TrainingContext
+from c3clust.training import Batch, Stage, TrainingContext
 
 __all__ = ["EDESC"]
 
@@ -85,7 +85,7 @@ class EDESCObjective:
         body, s = network.body, dist.gather(s)
         errors = dist.gather(reconstruction_errors(body.scaled(batch.x_a), body.decode(z))).mean()
         target = sharpened(s.detach(), s.detach().sum(dim=0))
-        cluster, bases = kl_rows(target, s).mean() / s.shape[1], basis_loss(network.bases)
+        cluster, bases = kl_rows(target, s).mean() / s.shape[1], dist.replicated(basis_loss(network.bases))
         loss = errors + self.beta * cluster + 1e-3 * bases
         return {"loss": loss, "reconstruction_loss": errors, "cluster_loss": cluster, "basis_loss": bases}
 
@@ -146,12 +146,16 @@ class EDESC(AutoencoderFields, TrainingFields, Clusterer):
         body = Autoencoder(shape, self.hidden, self.n_clusters_ * self.subspace_dim)
         return SubspaceNet(body, self.n_clusters_, self.subspace_dim, self.eta)
 
+    def _stages(self, context: TrainingContext) -> list[Stage]:
+        first = self._epochs(context, 500, 15, 500, "pretrain_epochs")
+        return [self._stage("ae", first), self._stage("edesc", self._epochs(context, 200, 5, 200))]
+
     def _fit(self, context: TrainingContext) -> SubspaceNet:
         network = context.build(self._build_network)
         set_scale(network.body, context)
-        first = self._epochs(context, 500, 15, 500, "pretrain_epochs")
-        context.train(self._stage("ae", first), network, AEObjective())
+        first, second = self._stages(context)
+        context.train(first, network, AEObjective())
         network.place(context.projections(network), self.n_init, context.seed)
         self._keep_start(network, context)
-        context.train(self._stage("edesc", self._epochs(context, 200, 5, 200)), network, EDESCObjective(self.beta))
+        context.train(second, network, EDESCObjective(self.beta))
         return network

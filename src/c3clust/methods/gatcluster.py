@@ -24,7 +24,7 @@ from c3clust.networks import backbone
 from c3clust.networks.heads import LabelNet
 from c3clust.networks.maps import deep_channels, deep_map
 from c3clust.ops import entropy, full_precision, pair_bce, sharpened
-from c3clust.training import Batch, TrainingContext
+from c3clust.training import Batch, Stage, TrainingContext
 
 __all__ = ["GATCluster"]
 
@@ -85,8 +85,8 @@ class GATClusterObjective:
 
     def refresh(self, network: AttentionNet, context: TrainingContext) -> None:
         """k-means of the features of all samples."""
-        found = KMeans(self.n_clusters, n_init=1, random_state=context.seed).fit(context.projections(network))
-        self.labels = torch.from_numpy(found.labels_).long().to(context.device)
+        z, kmeans = context.projections(network), KMeans(self.n_clusters, n_init=1, random_state=context.seed)
+        self.labels = torch.from_numpy(dist.of_first(lambda: kmeans.fit(z).labels_)).long().to(context.device)
 
     def state_dict(self) -> dict[str, Tensor]:
         return {"labels": self.labels}
@@ -127,7 +127,7 @@ class GATCluster(NetworkFields, Clusterer):
     Parameters
     ----------
     epochs : int or "auto", default="auto"
-        "auto" comes to about 450 steps, and at least 15 epochs.
+        "auto" is about 450 steps, and at least 15 epochs.
     lr : float, default=0.001
         Learning rate of Adam; the released code's.
 
@@ -149,8 +149,11 @@ class GATCluster(NetworkFields, Clusterer):
         f, width = backbone(self.backbone, shape, self.stem)
         return AttentionNet(f, width, deep_channels(f, width), self.n_clusters_)
 
+    def _stages(self, context: TrainingContext) -> list[Stage]:
+        return [self._stage("gatcluster", self._epochs(context, 450, 15, 400))]
+
     def _fit(self, context: TrainingContext) -> AttentionNet:
         network = context.build(self._build_network)
         objective = GATClusterObjective(self.n_clusters_)
-        context.train(self._stage("gatcluster", self._epochs(context, 450, 15, 400)), network, objective)
+        context.train(self._stages(context)[0], network, objective)
         return network

@@ -1,7 +1,7 @@
 """IDEC: improved deep embedded clustering.
 
-Guo, Gao, Liu, Yin, IJCAI 2017. DEC (methods/dec.py) that keeps its decoder: the reconstruction continues beside the
-sharpening, so that the clusters cannot tear the code apart. Departures as in DEC.
+Guo, Gao, Liu, Yin, IJCAI 2017. DEC (methods/dec.py) that keeps its decoder: the reconstruction error is minimised in
+addition to the clustering loss, which preserves the structure of the code. Departures as in DEC.
 Shapes: N samples per batch, D code width, M clusters.
 """
 
@@ -11,7 +11,7 @@ from typing import final
 from torch import Tensor
 
 from c3clust import checks, dist
-from c3clust.methods._base import Clusterer, TrainingFields, parameters
+from c3clust.methods._base import Clusterer, parameters
 from c3clust.methods.ae import reconstruction_errors
 from c3clust.methods.dae import PretrainFields
 from c3clust.methods.dec import SharpenedTarget, fit_sharpened
@@ -46,15 +46,15 @@ class IDECObjective(SharpenedTarget):
 
 @final
 @parameters
-class IDEC(PretrainFields, TrainingFields, Clusterer):
+class IDEC(PretrainFields, Clusterer):
     """Cluster with improved deep embedded clustering: DEC that keeps its decoder.
 
     Parameters
     ----------
     gamma : float, default=0.1
-        Weight of the clustering loss beside the reconstruction.
+        Weight of the clustering loss relative to the reconstruction.
     epochs : int or "auto", default="auto"
-        Stage 2. "auto" comes to about 200 steps, and at least 5 epochs.
+        Stage 2. "auto" is about 200 steps, and at least 5 epochs.
         The paper: until fewer than 0.1 % of the labels change.
 
     References
@@ -66,7 +66,7 @@ class IDEC(PretrainFields, TrainingFields, Clusterer):
     schedule: str = "constant"
 
     def _check_params(self) -> None:
-        checks.number("gamma", self.gamma, 0, why="it weighs the clustering loss. A usual value is 0.1.")
+        checks.number("gamma", self.gamma, 0, why="it is the weight of the clustering loss. A usual value is 0.1.")
         super()._check_params()
 
     def _fit(self, context: TrainingContext) -> Centred:

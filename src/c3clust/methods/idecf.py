@@ -17,13 +17,13 @@ import torch
 from torch import Tensor, nn
 
 from c3clust import checks, dist
-from c3clust.methods._base import Clusterer, TrainingFields, parameters
+from c3clust.methods._base import Clusterer, parameters
 from c3clust.methods.ae import reconstruction_errors
 from c3clust.methods.dae import PretrainFields
 from c3clust.networks.autoencoder import layers
 from c3clust.networks.readouts import Centred
 from c3clust.ops import fuzzy_centres, kl_rows
-from c3clust.training import Batch, Stage, TrainingContext
+from c3clust.training import Adam, Batch, Stage, TrainingContext
 
 __all__ = ["IDECF"]
 
@@ -71,18 +71,18 @@ class IDECFObjective:
         self.gamma, self.m, self.joint = gamma, m, joint
 
     def optimisers(self, network: MembershipNet, lr: float) -> dict[str, torch.optim.Optimizer]:
-        fast = torch.optim.Adam(network.g.parameters(), lr=10 * lr)
-        return {"member": fast, "autoencoder": torch.optim.Adam(network.body.parameters(), lr=lr)}
+        fast = Adam(network.g.parameters(), lr=10 * lr)
+        return {"member": fast, "autoencoder": Adam(network.body.parameters(), lr=lr)}
 
     def refresh(self, network: MembershipNet, context: TrainingContext) -> None:
         if self.joint:
-            z, u = (torch.cat(rows) for rows in zip(*context.embed(network), strict=True))
+            z, u = (torch.from_numpy(rows) for rows in context.outputs(network))
             network.base.readout.centres.copy_(fuzzy_centres(z, u, self.m))
 
     def losses(self, network: MembershipNet, batch: Batch) -> Iterator[tuple[str, Tensor]]:
         z, centres = network.body(batch.x_a), network.base.readout.centres
         codes = dist.gather(z.detach())
-        yield "member", fuzzy_cost(codes, centres, network.memberships(codes), self.m)
+        yield "member", fuzzy_cost(codes, centres, dist.gather(network.memberships(z.detach())), self.m)
         if self.joint:
             u = network.memberships(codes).detach()
             q = dist.gather(network.base.readout(z)[1])
@@ -95,17 +95,17 @@ class IDECFObjective:
 
 @final
 @parameters
-class IDECF(PretrainFields, TrainingFields, Clusterer):
+class IDECF(PretrainFields, Clusterer):
     """Cluster with fuzzy supervision: a membership network that minimises the cost of fuzzy c-means.
 
     Parameters
     ----------
     gamma : float, default=0.1
-        Weight of the clustering loss beside the reconstruction.
+        Weight of the clustering loss relative to the reconstruction.
     fuzziness : float, default=1.5
         m, the exponent of the memberships; towards 1 they become certain.
     epochs : int or "auto", default="auto"
-        Stages 2 and 3. "auto" comes to about 200 steps, and at least 5 epochs. The paper: 60 rounds, with 10 of the
+        Stages 2 and 3. "auto" is about 200 steps, and at least 5 epochs. The paper: 60 rounds, with 10 of the
         membership network.
     lr : float, default=0.001
         Learning rate of Adam for the autoencoder; the membership network has ten times as much.
@@ -126,7 +126,7 @@ class IDECF(PretrainFields, TrainingFields, Clusterer):
     schedule: str = "constant"
 
     def _check_params(self) -> None:
-        checks.number("gamma", self.gamma, 0, why="it weighs the clustering loss. A usual value is 0.1.")
+        checks.number("gamma", self.gamma, 0, why="it is the weight of the clustering loss. A usual value is 0.1.")
         checks.number("fuzziness", self.fuzziness, 1.01, why="it is an exponent above 1. A usual value is 1.5.")
         super()._check_params()
 

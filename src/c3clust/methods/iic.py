@@ -2,27 +2,29 @@
 
 Ji, Henriques, Vedaldi, ICCV 2019, https://arxiv.org/abs/1807.06653
 The mutual information between the clusters of two views of the same sample is maximised. A second head with more
-clusters than requested (overclustering) is trained in alternation and shapes the features. Each has several sub-heads.
+clusters than requested (overclustering) shapes the features too. Each has several sub-heads.
 Shapes: N samples per batch, H sub-heads, M clusters.
 
-Departures from the paper and its released code: the heads alternate by step, not by epoch; both views are random; there
-is no Sobel filter.
+Departures from the paper and its released code: a step minimises the losses of both heads, which alternate by epoch
+there; the logits are normalised over the batch, without which a short training ends with some clusters empty; both
+views are random; there is no Sobel filter.
 """
 
-from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import final
 
-import torch
 from torch import Tensor
 
 from c3clust import checks, dist
-from c3clust.methods._base import Clusterer, NetworkFields, parameters
-from c3clust.networks import backbone
-from c3clust.networks.heads import InformationNet
+from c3clust.methods._base import Clusterer, parameters
+from c3clust.methods._heads import OverclusterFields
+from c3clust.networks.heads import InformationNet, LinearHeads
 from c3clust.ops import entropy, full_precision
 from c3clust.training import Batch, Stage, TrainingContext
 
 __all__ = ["IIC"]
+
+SCALE = 2.0  # standard deviation of the logits at the start
 
 
 # 1. Loss
@@ -47,21 +49,20 @@ def information_loss(p_a: Tensor, p_b: Tensor, lamb: float = 1.0) -> Tensor:
 # 2. Objective
 
 
+@dataclass(frozen=True)
 class IICObjective:
-    """What one step minimises: first the loss of the overclustering head, then that of the main head."""
+    """What one step minimises: the loss of the overclustering head plus that of the main head."""
 
-    def __init__(self, lamb: float) -> None:
-        self.lamb = lamb
+    lamb: float
 
-    def optimisers(self, network: InformationNet, lr: float) -> dict[str, torch.optim.Optimizer]:
-        """One Adam takes both steps, as in the released code: the moments of f are shared."""
-        adam = torch.optim.Adam(network.parameters(), lr=lr)
-        return {"over": adam, "main": adam}
+    def __call__(self, network: InformationNet, batch: Batch) -> dict[str, Tensor]:
+        h_a, h_b = network.encode(batch.x_a), network.encode(batch.x_b)
+        over, main = (self._loss(heads, h_a, h_b) for heads in (network.over, network.main))
+        return {"loss": over + main, "over_loss": over, "main_loss": main}
 
-    def losses(self, network: InformationNet, batch: Batch) -> Iterator[tuple[str, Tensor]]:
-        for name, heads in (("over", network.over), ("main", network.main)):
-            p_a, p_b = (dist.gather(heads.assign(network.encode(x))) for x in (batch.x_a, batch.x_b))  # [N, H, M]
-            yield name, heads.record(information_loss(p_a.transpose(0, 1), p_b.transpose(0, 1), self.lamb))
+    def _loss(self, heads: LinearHeads, h_a: Tensor, h_b: Tensor) -> Tensor:
+        p_a, p_b = (dist.gather(heads.assign(h)).transpose(0, 1) for h in (h_a, h_b))  # [H, N, M]
+        return heads.record(information_loss(p_a, p_b, self.lamb))
 
 
 # 3. Estimator
@@ -69,7 +70,7 @@ class IICObjective:
 
 @final
 @parameters
-class IIC(NetworkFields, Clusterer):
+class IIC(OverclusterFields, Clusterer):
     """Cluster with invariant information clustering: maximise the mutual information between two views' clusters.
 
     Parameters
@@ -81,7 +82,7 @@ class IIC(NetworkFields, Clusterer):
     lamb : float, default=1.0
         λ, the weight of the entropies of the marginals; 1 gives the mutual information. More favours equal clusters.
     epochs : int or "auto", default="auto"
-        "auto" comes to about 600 steps, and at least 15 epochs. The paper: 2000 for CIFAR-10.
+        "auto" is about 600 steps, and at least 15 epochs. The paper: 2000 for CIFAR-10.
     lr : float, default=0.001
         Learning rate of Adam. The paper: 1e-4.
 
@@ -104,21 +105,17 @@ class IIC(NetworkFields, Clusterer):
     (2, 10)
     """
 
-    n_overclusters: int | str = "auto"
     n_heads: int = 5
     lamb: float = 1.0
 
     def _check_params(self) -> None:
-        if self.n_overclusters != "auto":
-            checks.whole("n_overclusters", self.n_overclusters, why='it is a number of clusters. "auto" is 5 M.')
-        checks.whole("n_heads", self.n_heads, why="it counts sub-heads. A usual value is 5.")
+        self._check_overclusters()
+        checks.whole("n_heads", self.n_heads, why="it is the number of sub-heads. A usual value is 5.")
         checks.number("lamb", self.lamb, 0, why="it is the weight of an entropy. A usual value is 1.0.")
         self._check_stage()
 
     def _build_network(self, shape: tuple[int, ...]) -> InformationNet:
-        f, width = backbone(self.backbone, shape, self.stem)
-        more = self.n_overclusters if isinstance(self.n_overclusters, int) else 5 * self.n_clusters_
-        return InformationNet(f, width, self.n_clusters_, more, self.n_heads)
+        return self._two_heads(shape, self.n_heads, SCALE)
 
     def _stages(self, context: TrainingContext) -> list[Stage]:
         return [self._stage("iic", self._epochs(context, 600, 15, 400))]

@@ -92,7 +92,7 @@ class Merger:
         self.alive[b] = False
 
     def merge_until(self, n_clusters: int) -> np.ndarray:
-        """Merge until so many are left; their labels [n], from 0."""
+        """Merge until `n_clusters` are left; their labels [n], from 0."""
         while self.alive.sum() > n_clusters:
             self.merge()
         return np.unique(self.labels, return_inverse=True)[1]
@@ -147,11 +147,11 @@ class JULE(NetworkFields, Clusterer):
     n_neighbors : int, default=20
         K_s, neighbours in the graph.
     unroll : float, default=0.9
-        η, the share of clusters that is merged in a round. The paper: 0.2 for faces.
+        η, the fraction of clusters that is merged in a round. The paper: 0.2 for faces.
     margin : float, default=0.2
         Margin of the triplets.
     epochs : int or "auto", default="auto"
-        Of each round. "auto" comes to about 80 steps, and at least 3 epochs. The paper: 20.
+        Of each round. "auto" is about 80 steps, and at least 3 epochs. The paper: 20.
     lr : float, default=0.0001
         Learning rate of Adam. The paper: SGD at 0.01. More tears parts of one cluster apart before they are merged.
 
@@ -172,8 +172,10 @@ class JULE(NetworkFields, Clusterer):
     lr: float = 1e-4
 
     def _check_params(self) -> None:
-        checks.whole("n_neighbors", self.n_neighbors, why="it counts neighbours in the graph. A usual value is 20.")
-        checks.number("unroll", self.unroll, 0.01, 1, why="it is a share of the clusters. A usual value is 0.9.")
+        checks.whole(
+            "n_neighbors", self.n_neighbors, why="it is the number of neighbours in the graph. A usual value is 20."
+        )
+        checks.number("unroll", self.unroll, 0.01, 1, why="it is a fraction of the clusters. A usual value is 0.9.")
         checks.number("margin", self.margin, 0, why="it is a squared distance. A usual value is 0.2.")
         self._check_stage()
 

@@ -54,7 +54,7 @@ class KMeans(Clusterer):
 
     def _check_params(self) -> None:
         checks.choice("scale", self.scale, SCALES)
-        checks.whole("n_init", self.n_init, why="it counts starts. A usual value is 10.")
+        checks.whole("n_init", self.n_init, why="it is the number of starts. A usual value is 10.")
 
     def _input_options(self) -> InputOptions:
         return InputOptions(self.encoder, self.image_size, self.scale, standardise=self.standardise)

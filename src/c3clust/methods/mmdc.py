@@ -2,12 +2,12 @@
 
 Shiran, Weinshall, 2020, https://arxiv.org/abs/1912.02678
 Each sample has a target, one of M unit vectors. In each batch, the targets are exchanged among the samples so that the
-sum of distances is the least; then the outputs of views approach them. A second task, which of four ways a picture is
+sum of distances is the least; then the outputs of views approach them. A second task, which of four ways an image is
 turned, shapes the features. In the end, targets are the clusters of k-means.
 Shapes: N samples per batch, M clusters.
 
 Departures from the paper: the targets have no noise (as in the released runs); the turns are learned in each step,
-beside the targets, not in epochs of their own; Adam replaces SGD. Feature vectors are not turned.
+together with the targets, not in separate epochs; Adam replaces SGD. Feature vectors are not rotated.
 """
 
 from collections.abc import Mapping
@@ -24,11 +24,11 @@ from c3clust import checks, dist
 from c3clust.methods._base import Clusterer, NetworkFields, parameters
 from c3clust.networks import backbone
 from c3clust.ops import full_precision
-from c3clust.training import Batch, TrainingContext
+from c3clust.training import Batch, Stage, TrainingContext
 
 __all__ = ["MMDC"]
 
-SHARPNESS = 10.0  # of the assignment: softmax of so many cosines
+SHARPNESS = 10.0  # of the assignment: softmax of this times the cosines
 
 
 # 1. Loss
@@ -86,8 +86,8 @@ class MMDCObjective:
             logs = np.log(context.assignments(network).clip(1e-12))  # the outputs, up to a shift of each row
             y = logs / SHARPNESS
             start = np.stack([y[labels].mean(axis=0) for labels in self._groups(y)])
-            found = KMeans(self.n_clusters, init=start, n_init=1, random_state=context.seed).fit(y)
-            self.targets = torch.from_numpy(found.labels_).long()
+            kmeans = KMeans(self.n_clusters, init=start, n_init=1, random_state=context.seed)
+            self.targets = torch.from_numpy(dist.of_first(lambda: kmeans.fit(y).labels_)).long()
 
     def _groups(self, y: np.ndarray) -> list[np.ndarray]:
         """The samples of each cluster now; for an empty one, the sample that is nearest to it."""
@@ -116,9 +116,10 @@ class MMDCObjective:
 
 
 def turn_loss(network: TurningNet, x: Tensor) -> Tensor:
-    """Cross entropy of which way each picture is turned: of four ways; of two, by half a turn, if it is not square."""
+    """Cross entropy of which way each image is turned: of four ways; of two, by half a turn, if it is not square."""
     step = 1 if x.shape[2] == x.shape[3] else 2
-    turned = [torch.rot90(x[k // step :: 4 // step], k, (2, 3)) for k in range(0, 4, step)]
+    first = dist.rank() * len(x) * step  # so that the turns of all processes are those of one batch
+    turned = [torch.rot90(x[(k - first) % 4 // step :: 4 // step], k, (2, 3)) for k in range(0, 4, step)]
     labels = torch.cat(
         [torch.full((len(part),), k, device=x.device) for k, part in zip(range(0, 4, step), turned, strict=True)]
     )
@@ -131,14 +132,14 @@ def turn_loss(network: TurningNet, x: Tensor) -> Tensor:
 @final
 @parameters
 class MMDC(NetworkFields, Clusterer):
-    """Cluster with MMDC: targets that samples exchange, and pictures that are turned.
+    """Cluster with MMDC: targets that samples exchange, and images that are turned.
 
     Parameters
     ----------
     turn_weight : float, default=0.5
-        Weight of the loss of the turns; only pictures are turned.
+        Weight of the loss of the turns; only images are turned.
     epochs : int or "auto", default="auto"
-        In all, an eighth of them with targets of k-means. "auto" comes to about 500 steps, and at least 15 epochs. The
+        In all, an eighth of them with targets of k-means. "auto" is about 500 steps, and at least 15 epochs. The
         paper: 400.
     lr : float, default=0.001
         Learning rate of Adam. The paper: SGD at 0.05.
@@ -157,16 +158,20 @@ class MMDC(NetworkFields, Clusterer):
     turn_weight: float = 0.5
 
     def _check_params(self) -> None:
-        checks.number("turn_weight", self.turn_weight, 0, why="it weighs the turns. A usual value is 0.5.")
+        checks.number("turn_weight", self.turn_weight, 0, why="it is the weight of the turns. A usual value is 0.5.")
         self._check_stage()
 
     def _build_network(self, shape: tuple[int, ...]) -> TurningNet:
         return TurningNet(*backbone(self.backbone, shape, self.stem), self.n_clusters_)
 
+    def _stages(self, context: TrainingContext) -> list[Stage]:
+        epochs = self._epochs(context, 500, 15, 400)
+        return [self._stage("mmdc", epochs - epochs // 8), self._stage("kmeans", epochs // 8)]
+
     def _fit(self, context: TrainingContext) -> TurningNet:
-        network, epochs = context.build(self._build_network), self._epochs(context, 500, 15, 400)
-        last, how = epochs // 8, (len(context.x), self.n_clusters_, self.turn_weight)
-        context.train(self._stage("mmdc", epochs - last), network, MMDCObjective(*how, kmeans=False))
+        network, (first, last) = context.build(self._build_network), self._stages(context)
+        how = (len(context.x), self.n_clusters_, self.turn_weight)
+        context.train(first, network, MMDCObjective(*how, kmeans=False))
         self._keep_start(network, context)
-        context.train(self._stage("kmeans", last), network, MMDCObjective(*how, kmeans=True))
+        context.train(last, network, MMDCObjective(*how, kmeans=True))
         return network

@@ -38,6 +38,7 @@ def part_weights(x: Tensor, parts: Tensor, sweeps: int = SWEEPS) -> Tensor:
 class Parts(nn.Module):
     """x -> the weights of its parts. Features are shifted up by what was negative in training, and cut off at 0."""
 
+    no_graph: ClassVar[str] = "NMF computes its weights by an iteration, which is not one graph"
     parts: Tensor
     shift: Tensor
 
@@ -56,7 +57,7 @@ class Parts(nn.Module):
 class NMF(Clusterer):
     """Cluster with k-means on the weights of a non-negative matrix factorisation.
 
-    Pixels are non-negative as they are; other features are shifted so that the smallest value of each is 0. All samples
+    Pixels are non-negative; other features are shifted so that the smallest value of each is 0. All samples
     are in memory at once.
 
     Parameters
@@ -91,6 +92,7 @@ class NMF(Clusterer):
     """
 
     standardise: ClassVar[float] = 0
+    chooses_k: ClassVar[bool] = True
 
     n_parts: int | None = None
     max_iter: int = 200
@@ -99,8 +101,8 @@ class NMF(Clusterer):
     def _check_params(self) -> None:
         if self.n_parts is not None:
             checks.whole("n_parts", self.n_parts, why="it is the rank of the factorisation. None takes n_clusters.")
-        checks.whole("max_iter", self.max_iter, why="it counts iterations. A usual value is 200.")
-        checks.whole("n_init", self.n_init, why="it counts starts of k-means. A usual value is 20.")
+        checks.whole("max_iter", self.max_iter, why="it is the number of iterations. A usual value is 200.")
+        checks.whole("n_init", self.n_init, why="it is the number of k-means starts. A usual value is 20.")
 
     def _build_network(self, shape: tuple[int, ...]) -> Centred:
         n_parts = self.n_parts or self.n_clusters_
@@ -108,6 +110,7 @@ class NMF(Clusterer):
 
     def _fit(self, context: TrainingContext) -> Centred:
         pixels = context.pixels()
+        self._choose_clusters(pixels, context)
         network = self._build_network(context.shape)
         shift = -pixels.min(axis=0).clip(max=0)
         options = {"n_components": len(network.body.parts), "max_iter": self.max_iter, "random_state": context.seed}

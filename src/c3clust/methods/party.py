@@ -5,7 +5,7 @@ Each sample is written as a sparse sum of other samples. An autoencoder learns c
 of those samples. The sparse sums of the codes themselves then give a graph, whose spectral clusters are the labels.
 Shapes: n samples, K candidates, N samples per batch, D code width, M clusters.
 
-Only the first page of the paper was at hand, and no released code. The readings taken: sums of at most K nearest
+Only the first page of the paper was available, and no released code. The readings taken: sums of at most K nearest
 neighbours, by the lasso, where the paper's are over all samples; the codes that a sum refers to are those before the
 epoch. All layers are trained together. New samples get the label of the nearest code: the codes are part of the model.
 """
@@ -27,7 +27,7 @@ from c3clust.methods.sc import spectral_embedding
 from c3clust.networks.autoencoder import Autoencoder
 from c3clust.networks.readouts import Neighbours
 from c3clust.rows import unit_rows
-from c3clust.training import Batch, TrainingContext
+from c3clust.training import Batch, Stage, TrainingContext
 
 __all__ = ["PARTY"]
 
@@ -103,7 +103,7 @@ class PARTYObjective:
         errors = dist.gather(reconstruction_errors(body.scaled(batch.x_a), body.decode(h))).mean()
         target = self.targets[batch.index.cpu()].to(h.device)
         expression = dist.gather(expression_errors(h, target)).mean()
-        size = sum((p.square().sum() for p in body.parameters()), torch.zeros_like(errors)) / dist.world_size()
+        size = dist.replicated(sum((p.square().sum() for p in body.parameters()), torch.zeros_like(errors)))
         loss = errors + self.weight * expression + self.decay * size
         return {"loss": loss, "reconstruction_loss": errors, "expression_loss": expression}
 
@@ -129,9 +129,9 @@ class PARTY(AutoencoderFields, TrainingFields, Clusterer):
     decay : float, default=1e-6
         λ2, the weight of the squared weights.
     pretrain_epochs : int or "auto", default="auto"
-        Stage 1, the autoencoder alone. "auto" comes to about 300 steps, and at least 10 epochs.
+        Stage 1, the autoencoder alone. "auto" is about 300 steps, and at least 10 epochs.
     epochs : int or "auto", default="auto"
-        Stage 2. "auto" comes to about 200 steps, and at least 5 epochs.
+        Stage 2. "auto" is about 200 steps, and at least 5 epochs.
 
     Attributes
     ----------
@@ -152,7 +152,7 @@ class PARTY(AutoencoderFields, TrainingFields, Clusterer):
     pretrain_epochs: int | str = "auto"
 
     def _check_params(self) -> None:
-        checks.whole("n_neighbors", self.n_neighbors, why="it counts samples of a sum. A usual value is 20.")
+        checks.whole("n_neighbors", self.n_neighbors, why="it is the number of samples of a sum. A usual value is 20.")
         for name, usual in (("alpha", 0.02), ("weight", 0.1), ("decay", 1e-6)):
             checks.number(name, getattr(self, name), 0, why=f"it is the weight of a term. A usual value is {usual}.")
         checks.stage(self.pretrain_epochs, self.batch_size, self.lr, self.schedule, "pretrain_")
@@ -162,14 +162,18 @@ class PARTY(AutoencoderFields, TrainingFields, Clusterer):
     def _build_network(self, shape: tuple[int, ...]) -> LabelledCodes:  # type: ignore[override]
         return LabelledCodes(Autoencoder(shape, self.hidden, self.code_dim), self.code_dim, self.n_clusters_)
 
+    def _stages(self, context: TrainingContext) -> list[Stage]:
+        first = self._epochs(context, 300, 10, 300, "pretrain_epochs")
+        return [self._stage("ae", first), self._stage("party", self._epochs(context, 200, 5, 200))]
+
     def _fit(self, context: TrainingContext) -> LabelledCodes:
         network = context.build(self._build_network)
         set_scale(network.body, context)
-        first = self._epochs(context, 300, 10, 300, "pretrain_epochs")
-        context.train(self._stage("ae", first), network, AEObjective())
+        first, second = self._stages(context)
+        context.train(first, network, AEObjective())
         sums = sparse_sums(context.pixels(), self.n_neighbors, self.alpha)
         objective = PARTYObjective(sums, self.weight, self.decay)
-        context.train(self._stage("party", self._epochs(context, 200, 5, 200)), network, objective)
+        context.train(second, network, objective)
         h = context.projections(network)
         c = abs(sparse_sums(h, self.n_neighbors, self.alpha))
         v = spectral_embedding(csr_array(c + c.T), self.n_clusters_, context.seed)

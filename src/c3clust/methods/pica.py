@@ -11,6 +11,7 @@ Sobel filter; the heads alternate by step.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from math import log
 from typing import final
 
@@ -19,11 +20,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from c3clust import checks, dist
-from c3clust.methods._base import Clusterer, NetworkFields, parameters
-from c3clust.networks import backbone
+from c3clust.methods._base import Clusterer, parameters
+from c3clust.methods._heads import OverclusterFields
 from c3clust.networks.heads import InformationNet
 from c3clust.ops import entropy, full_precision
-from c3clust.training import Batch, TrainingContext
+from c3clust.training import Adam, Batch, Stage, TrainingContext
 
 __all__ = ["PICA"]
 
@@ -48,14 +49,15 @@ def size_loss(p: Tensor) -> Tensor:
 # 2. Objective
 
 
+@dataclass(frozen=True)
 class PICAObjective:
-    """What one step minimises: the loss of the head with more clusters, then that of the main head."""
+    """What one step minimises: first the loss of the head with more clusters, then that of the main head."""
 
-    def __init__(self, lamb: float) -> None:
-        self.lamb = lamb
+    lamb: float
 
     def optimisers(self, network: InformationNet, lr: float) -> dict[str, torch.optim.Optimizer]:
-        adam = torch.optim.Adam(network.parameters(), lr=lr)
+        """One Adam takes both steps, so the moments of f are shared."""
+        adam = Adam(network.parameters(), lr=lr)
         return {"over": adam, "main": adam}
 
     def losses(self, network: InformationNet, batch: Batch) -> Iterator[tuple[str, Tensor]]:
@@ -69,24 +71,17 @@ class PICAObjective:
 
 @final
 @parameters
-class PICA(NetworkFields, Clusterer):
+class PICA(OverclusterFields, Clusterer):
     """Cluster with partition confidence maximisation: two views agree on a partition that is certain.
 
     Parameters
     ----------
     lamb : float, default=2.0
         λ, the weight of the entropy of the cluster sizes.
-    n_overclusters : int or "auto", default="auto"
-        Clusters of the second head; "auto" is 5 M. The paper: 70 for the 10 classes of CIFAR-10.
     epochs : int or "auto", default="auto"
-        "auto" comes to about 600 steps, and at least 15 epochs. The paper: 200.
+        "auto" is about 600 steps, and at least 15 epochs. The paper: 200.
     lr : float, default=0.001
         Learning rate of Adam. The paper: 1e-4.
-
-    Attributes
-    ----------
-    network_ : InformationNet
-        The encoder (`f`) and the heads (`main`, `over`).
 
     References
     ----------
@@ -95,20 +90,19 @@ class PICA(NetworkFields, Clusterer):
     """
 
     lamb: float = 2.0
-    n_overclusters: int | str = "auto"
 
     def _check_params(self) -> None:
         checks.number("lamb", self.lamb, 0, why="it is the weight of an entropy. A usual value is 2.0.")
-        if self.n_overclusters != "auto":
-            checks.whole("n_overclusters", self.n_overclusters, why='it is a number of clusters. "auto" is 5 M.')
+        self._check_overclusters()
         self._check_stage()
 
     def _build_network(self, shape: tuple[int, ...]) -> InformationNet:
-        f, width = backbone(self.backbone, shape, self.stem)
-        more = self.n_overclusters if isinstance(self.n_overclusters, int) else 5 * self.n_clusters_
-        return InformationNet(f, width, self.n_clusters_, more, 1)
+        return self._two_heads(shape, 1)
+
+    def _stages(self, context: TrainingContext) -> list[Stage]:
+        return [self._stage("pica", self._epochs(context, 600, 15, 400))]
 
     def _fit(self, context: TrainingContext) -> InformationNet:
         network = context.build(self._build_network)
-        context.train(self._stage("pica", self._epochs(context, 600, 15, 400)), network, PICAObjective(self.lamb))
+        context.train(self._stages(context)[0], network, PICAObjective(self.lamb))
         return network

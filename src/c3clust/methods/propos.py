@@ -25,7 +25,7 @@ from c3clust.networks import backbone
 from c3clust.networks.momentum import MomentumNetwork
 from c3clust.networks.readouts import Centred
 from c3clust.ops import full_precision
-from c3clust.training import Batch, TrainingContext
+from c3clust.training import Batch, Stage, TrainingContext
 
 __all__ = ["ProPos"]
 
@@ -90,8 +90,8 @@ class ProPosObjective:
 
     def refresh(self, network: Centred, context: TrainingContext) -> None:
         if self.weight:
-            found = KMeans(self.n_clusters, n_init=1, random_state=context.seed).fit(context.projections(network))
-            self.labels = torch.from_numpy(found.labels_).long()
+            z, kmeans = context.projections(network), KMeans(self.n_clusters, n_init=1, random_state=context.seed)
+            self.labels = torch.from_numpy(dist.of_first(lambda: kmeans.fit(z).labels_)).long()
 
     def state_dict(self) -> dict[str, Tensor]:
         return {"labels": self.labels, **with_prefix("target", self.target.state_dict())}
@@ -106,7 +106,7 @@ class ProPosObjective:
             self.target.follow(body)
             t_a, t_b = (dist.gather(self.target.network.g(self.target.network.encode(x))) for x in views)
         h_a, h_b = (body.encode(x) for x in views)
-        z_a, z_b = (body.g(h + self.sigma * torch.randn_like(h)) for h in (h_a, h_b))
+        z_a, z_b = (body.g(h + self.sigma * dist.random_rows(torch.randn_like, h)) for h in (h_a, h_b))
         q_a, q_b = (dist.gather(body.q(z)) for z in (z_a, z_b))
         alignment = (alignment_loss(q_a, t_b) + alignment_loss(q_b, t_a)) / 2
         if not self.weight:
@@ -137,11 +137,11 @@ class ProPos(NetworkFields, Clusterer):
     tau : float, default=0.5
         Temperature of the scattering.
     momentum : float, default=0.98
-        Share of the target network that stays in a step. The papers: 0.99 and more, up to 1 at the end.
+        Fraction of the target network that stays in a step. The papers: 0.99 and more, up to 1 at the end.
     pretrain_epochs : int or "auto", default="auto"
-        Stage 1. "auto" comes to about 300 steps, and at least 10 epochs.
+        Stage 1. "auto" is about 300 steps, and at least 10 epochs.
     epochs : int or "auto", default="auto"
-        Stage 2. "auto" comes to about 200 steps, and at least 5 epochs. The paper: 1000 in all.
+        Stage 2. "auto" is about 200 steps, and at least 5 epochs. The paper: 1000 in all.
     n_init : int, default=20
         Starts of k-means in the end.
 
@@ -177,12 +177,12 @@ class ProPos(NetworkFields, Clusterer):
     n_init: int = 20
 
     def _check_params(self) -> None:
-        checks.number("weight", self.weight, 0, why="it weighs the scattering. A usual value is 0.1.")
+        checks.number("weight", self.weight, 0, why="it is the weight of the scattering. A usual value is 0.1.")
         checks.number("sigma", self.sigma, 0, why="it is a standard deviation. A usual value is 0.001.")
         checks.number("tau", self.tau, 1e-3, why="it divides cosines. A usual value is 0.5.")
-        checks.number("momentum", self.momentum, 0, 1, why="it is a share of the target. A usual value is 0.98.")
+        checks.number("momentum", self.momentum, 0, 1, why="it is a fraction of the target. A usual value is 0.98.")
         checks.whole("projection_dim", self.projection_dim, why="it is a width. A usual value is 128.")
-        checks.whole("n_init", self.n_init, why="it counts starts of k-means. A usual value is 20.")
+        checks.whole("n_init", self.n_init, why="it is the number of k-means starts. A usual value is 20.")
         checks.stage(self.pretrain_epochs, self.batch_size, self.lr, self.schedule, "pretrain_")
         self._check_stage()
 
@@ -190,13 +190,17 @@ class ProPos(NetworkFields, Clusterer):
         f, width = backbone(self.backbone, shape, self.stem)
         return Centred(Predicting(f, width, self.projection_dim), width, self.n_clusters_)
 
+    def _stages(self, context: TrainingContext) -> list[Stage]:
+        first = self._epochs(context, 300, 10, 300, "pretrain_epochs")
+        return [self._stage("byol", first), self._stage("propos", self._epochs(context, 200, 5, 100))]
+
     def _fit(self, context: TrainingContext) -> Centred:
         network, m = context.build(self._build_network), self.momentum
-        first = self._epochs(context, 300, 10, 300, "pretrain_epochs")
-        context.train(self._stage("byol", first), network, ProPosObjective(network, m, 0, 0, self.tau))
+        byol, propos = self._stages(context)
+        context.train(byol, network, ProPosObjective(network, m, 0, 0, self.tau))
         network.readout.place(context.projections(network), self.n_init, context.seed)
         self._keep_start(network, context)
         objective = ProPosObjective(network, m, self.weight, self.sigma, self.tau)
-        context.train(self._stage("propos", self._epochs(context, 200, 5, 100)), network, objective)
+        context.train(propos, network, objective)
         network.readout.place(context.projections(network), self.n_init, context.seed)
         return network

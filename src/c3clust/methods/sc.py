@@ -82,21 +82,23 @@ class SC(Clusterer):
     """
 
     standardise: ClassVar[float] = 0
+    chooses_k: ClassVar[bool] = True
 
     n_neighbors: int = 10
     scale_neighbor: int = 7
     n_init: int = 20
 
     def _check_params(self) -> None:
-        checks.whole("n_neighbors", self.n_neighbors, why="it counts neighbours. A usual value is 10.")
+        checks.whole("n_neighbors", self.n_neighbors, why="it is the number of neighbours. A usual value is 10.")
         checks.whole("scale_neighbor", self.scale_neighbor, why="it is the rank of a neighbour. A usual value is 7.")
-        checks.whole("n_init", self.n_init, why="it counts starts of k-means. A usual value is 20.")
+        checks.whole("n_init", self.n_init, why="it is the number of k-means starts. A usual value is 20.")
 
     def _build_network(self, shape: tuple[int, ...]) -> Neighbours:
         return Neighbours(self.n_clusters_, int(np.prod(shape)))
 
     def _fit(self, context: TrainingContext) -> Neighbours:
         pixels = context.pixels()
+        self._choose_clusters(pixels, context)
         a = locally_scaled_affinity(pixels, self.n_neighbors, self.scale_neighbor)
         v = spectral_embedding(a, self.n_clusters_, context.seed)
         network = self._build_network(context.shape)

@@ -16,10 +16,10 @@ import torch
 from torch import Tensor
 
 from c3clust import checks, dist
-from c3clust.methods._base import Clusterer, NetworkFields, parameters
+from c3clust.methods._base import Clusterer, parameters
+from c3clust.methods._heads import PretrainedHeadsFields
 from c3clust.methods.simclr import SimCLRObjective
-from c3clust.networks import backbone
-from c3clust.networks.heads import LinearHeads, NeighbourNet, Projected
+from c3clust.networks.heads import NeighbourNet
 from c3clust.ops import balanced_cross_entropy, entropy, full_precision
 from c3clust.training import Batch, Stage, TrainingContext
 from c3clust.training.neighbours import Partners, few_neighbours, mine_neighbours
@@ -85,7 +85,7 @@ class SelfLabelObjective:
 
 @final
 @parameters
-class SCAN(NetworkFields, Clusterer):
+class SCAN(PretrainedHeadsFields, Clusterer):
     """Cluster with SCAN: learn features, give neighbours the same cluster, then learn from confident labels.
 
     Parameters
@@ -101,20 +101,21 @@ class SCAN(NetworkFields, Clusterer):
     tau : float, default=0.5
         Temperature of stage 1. The paper: 0.1.
     pretrain_epochs : int or "auto", default="auto"
-        Stage 1. "auto" comes to about 420 steps, and at least 15 epochs. The paper: 500.
+        Stage 1. "auto" is about 420 steps, and at least 15 epochs. The paper: 500.
     epochs : int or "auto", default="auto"
-        Stage 2. "auto" comes to about 200 steps, and at least 5 epochs. The paper: 50 to 100.
+        Stage 2. "auto" is about 200 steps, and at least 5 epochs. The paper: 50 to 100.
     self_label_epochs : int or "auto", default="auto"
         Stage 3. "auto" is as many as stage 2 has. The paper: 200.
     lr : float, default=0.001
-        Learning rate of Adam in all stages. The paper: SGD at 0.4 in stage 1, then Adam at 1e-4.
+        Learning rate of Adam in stages 1 and 2. The paper: SGD at 0.4 in stage 1, Adam at 1e-4 in stage 2.
+    self_label_lr : float, default=0.0001
+        Learning rate of Adam in stage 3, as in the paper. A larger one may destroy clusters that have few confident
+        samples yet.
 
     Attributes
     ----------
     start_labels_ : ndarray [n]
         The clusters before stage 3.
-    network_ : NeighbourNet
-        SimCLR's encoder and projection head (`body`) and the cluster heads (`heads`).
 
     References
     ----------
@@ -132,35 +133,27 @@ class SCAN(NetworkFields, Clusterer):
 
     n_neighbors: int = 20
     entropy_weight: float = 5.0
-    n_heads: int = 5
     threshold: float = 0.99
-    tau: float = 0.5
-    pretrain_epochs: int | str = "auto"
     self_label_epochs: int | str = "auto"
+    self_label_lr: float = 1e-4
 
     def _check_params(self) -> None:
-        checks.whole("n_neighbors", self.n_neighbors, why="it counts neighbours of a sample. A usual value is 20.")
-        checks.number("entropy_weight", self.entropy_weight, 0, why="it weighs a term. A usual value is 5.")
-        checks.whole("n_heads", self.n_heads, why="it counts cluster heads. A usual value is 5.")
+        checks.whole(
+            "n_neighbors", self.n_neighbors, why="it is the number of neighbours of a sample. A usual value is 20."
+        )
+        checks.number("entropy_weight", self.entropy_weight, 0, why="it is the weight of a term. A usual value is 5.")
         checks.number(
             "threshold", self.threshold, 0, 1, why="it is compared with a probability. A usual value is 0.99."
         )
-        checks.number("tau", self.tau, 1e-3, why="it divides cosines. A usual value is 0.5.")
-        checks.whole("projection_dim", self.projection_dim, why="it is a width. A usual value is 128.")
-        checks.stage(self.pretrain_epochs, self.batch_size, self.lr, self.schedule, "pretrain_")
-        checks.stage(self.self_label_epochs, self.batch_size, self.lr, self.schedule, "self_label_")
-        self._check_stage()
-
-    def _build_network(self, shape: tuple[int, ...]) -> NeighbourNet:
-        f, width = backbone(self.backbone, shape, self.stem)
-        heads = LinearHeads(width, self.n_clusters_, self.n_heads)
-        return NeighbourNet(Projected(f, width, self.projection_dim), heads)
+        checks.stage(self.self_label_epochs, self.batch_size, self.self_label_lr, self.schedule, "self_label_")
+        self._check_heads()
 
     def _stages(self, context: TrainingContext) -> list[Stage]:
         epochs = self._epochs(context, 200, 5, 100)
         last = epochs if self.self_label_epochs == "auto" else int(self.self_label_epochs)
         first = self._epochs(context, 420, 15, 400, "pretrain_epochs")
-        return [self._stage(*each) for each in (("simclr", first), ("scan", epochs), ("self_label", last))]
+        third = Stage("self_label", last, self.batch_size, self.self_label_lr, self.schedule)
+        return [self._stage("simclr", first), self._stage("scan", epochs), third]
 
     def _fit(self, context: TrainingContext) -> NeighbourNet:
         first, second, last = self._stages(context)

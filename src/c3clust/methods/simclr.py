@@ -62,7 +62,7 @@ class SimCLR(NetworkFields, Clusterer):
     tau : float, default=0.5
         Temperature. The paper: 0.5 for CIFAR-10, 0.1 for ImageNet.
     epochs : int or "auto", default="auto"
-        "auto" comes to about 420 steps, and at least 15 passes. The paper: 1000 for CIFAR-10.
+        "auto" is about 420 steps, and at least 15 passes. The paper: 1000 for CIFAR-10.
     batch_size : int, default=256
         The paper: 4096.
     lr : float, default=1e-3
@@ -95,7 +95,7 @@ class SimCLR(NetworkFields, Clusterer):
     def _check_params(self) -> None:
         checks.number("tau", self.tau, 1e-3, why="it divides cosines. A usual value is 0.5.")
         checks.whole("projection_dim", self.projection_dim, why="it is a width. A usual value is 128.")
-        checks.whole("n_init", self.n_init, why="it counts starts of k-means. A usual value is 20.")
+        checks.whole("n_init", self.n_init, why="it is the number of k-means starts. A usual value is 20.")
         self._check_stage()
 
     def _build_network(self, shape: tuple[int, ...]) -> Centred:

@@ -19,12 +19,12 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from c3clust import checks, dist
-from c3clust.methods._base import Clusterer, NetworkFields, parameters
+from c3clust.methods._base import Clusterer, parameters
+from c3clust.methods._heads import PretrainedHeadsFields
 from c3clust.methods.simclr import SimCLRObjective
-from c3clust.networks import backbone
-from c3clust.networks.heads import LinearHeads, NeighbourNet, Projected
+from c3clust.networks.heads import NeighbourNet
 from c3clust.ops import balanced_cross_entropy, full_precision
-from c3clust.training import Batch, TrainingContext
+from c3clust.training import Adam, Batch, Stage, TrainingContext
 from c3clust.training.neighbours import few_neighbours, mine_neighbours
 
 __all__ = ["SPICE"]
@@ -53,7 +53,7 @@ def double_softmax_loss(logits: Tensor, labels: Tensor) -> Tensor:
 
 
 def reliable(labels: Tensor, neighbours: Tensor, agreement: float = 0.95) -> Tensor:
-    """Whether at least this share of a sample's neighbours has its label: [n], [n, K] -> [n] bool."""
+    """Whether at least this fraction of a sample's neighbours has its label: [n], [n, K] -> [n] bool."""
     return (labels[neighbours] == labels[:, None]).double().mean(dim=1) >= agreement
 
 
@@ -64,14 +64,14 @@ class SelfObjective:
     """What one step of stage 2 minimises: the loss of each head on views of the samples that it labels itself."""
 
     def optimisers(self, network: NeighbourNet, lr: float) -> dict[str, torch.optim.Optimizer]:
-        return {"loss": torch.optim.Adam(network.heads.parameters(), lr=lr)}
+        return {"loss": Adam(network.heads.parameters(), lr=lr)}
 
     def __call__(self, network: NeighbourNet, batch: Batch) -> dict[str, Tensor]:
         network.body.eval()
         with torch.no_grad():
-            h, h_a = (dist.gather(network.encode(x)) for x in (batch.x, batch.x_a))
+            h, h_a = dist.gather(network.encode(batch.x)), network.encode(batch.x_a)
             p = network.heads.assign(h)  # [N, H, M]
-        logits, losses = network.heads.logits(h_a), []
+        logits, losses = dist.gather(network.heads.logits(h_a)), []
         for head in range(p.shape[1]):
             chosen, labels = prototype_labels(h, p[:, head])
             losses.append(double_softmax_loss(logits[:, head][chosen], labels))
@@ -106,7 +106,7 @@ class SemiObjective:
 
 @final
 @parameters
-class SPICE(NetworkFields, Clusterer):
+class SPICE(PretrainedHeadsFields, Clusterer):
     """Cluster with SPICE: frozen features, heads that label by prototypes, then semi-supervised learning.
 
     Parameters
@@ -116,15 +116,13 @@ class SPICE(NetworkFields, Clusterer):
     n_neighbors : int, default=100
         Neighbours that must agree on a reliable label; at most n / (2 M).
     agreement : float, default=0.95
-        Share of the neighbours that must.
+        Fraction of the neighbours that must.
     threshold : float, default=0.95
         Confidence above which other samples are trained on their own label.
-    tau : float, default=0.5
-        Temperature of stage 1.
     pretrain_epochs : int or "auto", default="auto"
-        Stage 1. "auto" comes to about 420 steps, and at least 15 epochs. The paper: 1000.
+        Stage 1. "auto" is about 420 steps, and at least 15 epochs. The paper: 1000.
     epochs : int or "auto", default="auto"
-        Stage 2. "auto" comes to about 200 steps, and at least 5 epochs. The paper: 100.
+        Stage 2. "auto" is about 200 steps, and at least 5 epochs. The paper: 100.
     semi_epochs : int or "auto", default="auto"
         Stage 3. "auto" is as many as stage 2 has.
     lr : float, default=0.001
@@ -134,8 +132,6 @@ class SPICE(NetworkFields, Clusterer):
     ----------
     start_labels_ : ndarray [n]
         The clusters before stage 3.
-    network_ : NeighbourNet
-        Encoder and projection head (`body`) and the cluster heads (`heads`).
 
     References
     ----------
@@ -156,36 +152,32 @@ class SPICE(NetworkFields, Clusterer):
     n_neighbors: int = 100
     agreement: float = 0.95
     threshold: float = 0.95
-    tau: float = 0.5
-    pretrain_epochs: int | str = "auto"
     semi_epochs: int | str = "auto"
 
     def _check_params(self) -> None:
-        checks.whole("n_heads", self.n_heads, why="it counts cluster heads. A usual value is 10.")
-        checks.whole("n_neighbors", self.n_neighbors, why="it counts neighbours of a sample. A usual value is 100.")
+        checks.whole(
+            "n_neighbors", self.n_neighbors, why="it is the number of neighbours of a sample. A usual value is 100."
+        )
         for name in ("agreement", "threshold"):
-            checks.number(name, getattr(self, name), 0, 1, why="it is a share or probability. A usual value is 0.95.")
-        checks.number("tau", self.tau, 1e-3, why="it divides cosines. A usual value is 0.5.")
-        checks.whole("projection_dim", self.projection_dim, why="it is a width. A usual value is 128.")
-        for name in ("pretrain_", "semi_"):
-            checks.stage(getattr(self, f"{name}epochs"), self.batch_size, self.lr, self.schedule, name)
-        self._check_stage()
+            checks.number(
+                name, getattr(self, name), 0, 1, why="it is a fraction or probability. A usual value is 0.95."
+            )
+        checks.stage(self.semi_epochs, self.batch_size, self.lr, self.schedule, "semi_")
+        self._check_heads()
 
-    def _build_network(self, shape: tuple[int, ...]) -> NeighbourNet:
-        f, width = backbone(self.backbone, shape, self.stem)
-        heads = LinearHeads(width, self.n_clusters_, self.n_heads)
-        return NeighbourNet(Projected(f, width, self.projection_dim), heads)
+    def _stages(self, context: TrainingContext) -> list[Stage]:
+        first, epochs = self._epochs(context, 420, 15, 400, "pretrain_epochs"), self._epochs(context, 200, 5, 100)
+        last = epochs if self.semi_epochs == "auto" else int(self.semi_epochs)
+        return [self._stage(*each) for each in (("simclr", first), ("self", epochs), ("semi", last))]
 
     def _fit(self, context: TrainingContext) -> NeighbourNet:
-        network, epochs = context.build(self._build_network), self._epochs(context, 200, 5, 100)
-        first = self._epochs(context, 420, 15, 400, "pretrain_epochs")
-        last = epochs if self.semi_epochs == "auto" else int(self.semi_epochs)
-        context.train(self._stage("simclr", first), network, SimCLRObjective(self.tau))
-        context.train(self._stage("self", epochs), network, SelfObjective())
+        network, (first, second, last) = context.build(self._build_network), self._stages(context)
+        context.train(first, network, SimCLRObjective(self.tau))
+        context.train(second, network, SelfObjective())
         self._keep_start(network, context)
         few = few_neighbours(self.n_neighbors, len(context.x), self.n_clusters_)
         labels = torch.from_numpy(context.assignments(network).argmax(axis=1))
         sure = reliable(labels, mine_neighbours(network, context, few), self.agreement)
         objective = SemiObjective(torch.where(sure, labels, -1), self.threshold)
-        context.train(self._stage("semi", last), network, objective)
+        context.train(last, network, objective)
         return network

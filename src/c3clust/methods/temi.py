@@ -1,7 +1,7 @@
 """TEMI: teacher ensemble-weighted pointwise mutual information, on features.
 
 Adaloglou, Michels, Kalisch, Kollmann, BMVC 2023, https://arxiv.org/abs/2303.17896
-The features of a pretrained encoder stay as they are. Several heads learn to assign a sample and one of its nearest
+The features of a pretrained encoder are not changed. Several heads learn to assign a sample and one of its nearest
 neighbours to the same cluster. A teacher, the moving average of the heads, weighs the pairs.
 Shapes: N samples per batch, d features, K neighbours, H heads, M clusters.
 
@@ -22,7 +22,7 @@ from c3clust.model_io import with_prefix, without_prefix
 from c3clust.networks.heads import LinearHeads, Standardised
 from c3clust.networks.momentum import MomentumNetwork
 from c3clust.ops import full_precision
-from c3clust.training import Batch, TrainingContext
+from c3clust.training import Batch, Stage, TrainingContext
 from c3clust.training.neighbours import Partners, few_neighbours, mine_neighbours
 
 __all__ = ["TEMI"]
@@ -118,9 +118,11 @@ class TEMI(TrainingFields, Clusterer):
     tau : float, default=0.1
         Temperature of the heads.
     momentum : float, default=0.98
-        Share of the teacher that stays in a step. The paper: 0.996.
+        Fraction of the teacher that stays in a step. The paper: 0.996.
     epochs : int or "auto", default="auto"
-        "auto" comes to about 400 steps, and at least 20 epochs. The paper: 100.
+        "auto" is about 1000 steps, and at least 10 epochs. The paper: 100.
+    batch_size : int, default=64
+        The paper: 512 to 1024, of data sets that are a hundred times as large: the number of steps matters.
     lr : float, default=0.003
         Learning rate of Adam. The paper: 1e-4.
 
@@ -148,23 +150,29 @@ class TEMI(TrainingFields, Clusterer):
     beta: float = 0.6
     tau: float = 0.1
     momentum: float = 0.98
+    batch_size: int = 64
     lr: float = 3e-3
 
     def _check_params(self) -> None:
-        checks.whole("n_neighbors", self.n_neighbors, why="it counts neighbours of a sample. A usual value is 50.")
-        checks.whole("n_heads", self.n_heads, why="it counts cluster heads. A usual value is 16.")
+        checks.whole(
+            "n_neighbors", self.n_neighbors, why="it is the number of neighbours of a sample. A usual value is 50."
+        )
+        checks.whole("n_heads", self.n_heads, why="it is the number of cluster heads. A usual value is 16.")
         checks.number("beta", self.beta, 0, 1, why="it is an exponent. A usual value is 0.6.")
         checks.number("tau", self.tau, 1e-3, why="it divides cosines. A usual value is 0.1.")
-        checks.number("momentum", self.momentum, 0, 1, why="it is a share of the teacher. A usual value is 0.98.")
+        checks.number("momentum", self.momentum, 0, 1, why="it is a fraction of the teacher. A usual value is 0.98.")
         self._check_stage()
 
     def _build_network(self, shape: tuple[int, ...]) -> UnitHeads:
         return UnitHeads(prod(shape), self.n_clusters_, self.n_heads, self.tau)
+
+    def _stages(self, context: TrainingContext) -> list[Stage]:
+        return [self._stage("temi", self._epochs(context, 1000, 10, 400))]
 
     def _fit(self, context: TrainingContext) -> UnitHeads:
         network = context.build(self._build_network)
         network.standard.fit(context.pixels())
         few = few_neighbours(self.n_neighbors, len(context.x), self.n_clusters_)
         objective = TEMIObjective(mine_neighbours(network, context, few), network, self.beta, self.momentum)
-        context.train(self._stage("temi", self._epochs(context, 400, 20, 400)), network, objective)
+        context.train(self._stages(context)[0], network, objective)
         return network

@@ -6,22 +6,25 @@ these labels for a few steps; then the task head moves towards labels that this 
 over all clusters: the labelling of the largest margin.
 Shapes: N samples per batch, d features, M clusters.
 
-Departures from the paper: one space of features, where the paper may use several at once; the weights of the task head
-are not split into length and direction; features are standardised; the classifier keeps its optimiser state.
+As in the released code, the weights of the task head are split into length and direction, and the classifier starts
+anew for each step of the task head. Departures: one space of features, where the paper may use several at once; the
+features are centred, and all divided by one number; the classifier starts at 0, where the released code draws its
+weights at random.
 """
 
 from collections.abc import Iterator
 from math import prod, sqrt
-from typing import final
+from typing import ClassVar, final
 
+import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from c3clust import checks, dist
 from c3clust.methods._base import Clusterer, TrainingFields, parameters
-from c3clust.networks.heads import Standardised
 from c3clust.ops import entropy, full_precision
-from c3clust.training import Batch, TrainingContext
+from c3clust.training import Adam, Batch, Stage, TrainingContext
 
 __all__ = ["TURTLE"]
 
@@ -47,29 +50,67 @@ def task_loss(logits: Tensor, p: Tensor, gamma: float = 10.0) -> Tensor:
 # 2. Objective
 
 
-class TaskNet(nn.Module):
-    """Standardised features with a task head and the inner classifier: x -> (features, labels of the task head)."""
+class LengthAndDirection(nn.Module):
+    """A linear layer whose weights are length times unit direction, for each output, both trained: [N, d] -> [N, M].
+
+    The length moves by at most the learning rate per step, so that labels do not become certain, and final, at once.
+    """
 
     def __init__(self, width: int, n_clusters: int) -> None:
         super().__init__()
-        self.standard = Standardised(width)
-        self.task, self.inner = nn.Linear(width, n_clusters), nn.Linear(width, n_clusters)
+        start = nn.Linear(width, n_clusters)
+        self.direction, self.bias = nn.Parameter(start.weight.detach()), nn.Parameter(start.bias.detach())
+        self.length = nn.Parameter(self.direction.detach().norm(dim=1, keepdim=True))
+
+    def forward(self, h: Tensor) -> Tensor:
+        return F.linear(h, self.length * F.normalize(self.direction, dim=1), self.bias)
+
+
+class TaskNet(nn.Module):
+    """Scaled features with a task head and the inner classifier: x -> (features, labels of the task head)."""
+
+    centre: Tensor  # [d]
+    scale: Tensor
+
+    def __init__(self, width: int, n_clusters: int) -> None:
+        super().__init__()
+        self.register_buffer("centre", torch.zeros(width))
+        self.register_buffer("scale", torch.ones(()))
+        self.task, self.inner = LengthAndDirection(width, n_clusters), nn.Linear(width, n_clusters)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        h = LENGTH * self.standard(x) / sqrt(x[0].numel())
+        h = self.scale * (x.flatten(1) - self.centre)
         return h, torch.softmax(self.task(h), dim=1)
+
+    def fit_scale(self, x: np.ndarray) -> None:
+        """Centre the features x [n, d], and scale them to a root mean square of their length of `LENGTH`."""
+        centre = x.mean(axis=0, dtype=np.float64)
+        square = np.square(x - centre).sum(axis=1).mean()
+        self.centre.copy_(torch.from_numpy(centre))
+        self.scale.fill_(LENGTH / sqrt(square) if square > 0 else 1.0)
 
 
 class TURTLEObjective:
     """What one step minimises: a few steps of the classifier on the labels, then one of the task head."""
 
-    def __init__(self, inner_steps: int, gamma: float) -> None:
-        self.inner_steps, self.gamma = inner_steps, gamma
+    def __init__(self, inner_steps: int, gamma: float, warm_start: bool = False) -> None:
+        self.inner_steps, self.gamma, self.warm_start = inner_steps, gamma, warm_start
+        self.made: dict[str, torch.optim.Optimizer] = {}
 
     def optimisers(self, network: TaskNet, lr: float) -> dict[str, torch.optim.Optimizer]:
-        return {name: torch.optim.Adam(getattr(network, name).parameters(), lr=lr) for name in ("inner", "task")}
+        self.made = {name: Adam(getattr(network, name).parameters(), lr=lr) for name in ("inner", "task")}
+        return self.made
+
+    def _start(self, network: TaskNet) -> None:
+        """Set the classifier to 0, and forget the moments of its optimiser."""
+        for parameter in network.inner.parameters():
+            nn.init.zeros_(parameter)
+        if "inner" in self.made:
+            self.made["inner"].state.clear()
 
     def losses(self, network: TaskNet, batch: Batch) -> Iterator[tuple[str, Tensor]]:
+        if not self.warm_start:
+            self._start(network)
         h, p = network(batch.x_a)
         p = dist.gather(p)
         for _ in range(self.inner_steps):
@@ -91,17 +132,19 @@ class TURTLE(TrainingFields, Clusterer):
         Steps of the classifier for each step of the task head.
     gamma : float, default=10.0
         γ, the weight of the entropy of the cluster sizes.
+    warm_start : bool, default=False
+        Let the classifier continue from the last step of the task head instead of starting anew.
     epochs : int or "auto", default="auto"
         "auto" comes to about 600 steps, and at least 20 epochs. The paper: 6000 steps.
     batch_size : int, default=1024
         The paper: 10000.
-    lr : float, default=0.03
+    lr : float, default=0.01
         Learning rate of Adam, for the task head and the classifier. The paper: 1e-3.
 
     Attributes
     ----------
     network_ : TaskNet
-        The scale of the features (`standard`), the task head (`task`) and the classifier (`inner`).
+        The centre and scale of the features, the task head (`task`) and the classifier (`inner`).
 
     References
     ----------
@@ -117,22 +160,29 @@ class TURTLE(TrainingFields, Clusterer):
     (2, 10)
     """
 
+    standardise: ClassVar[float] = 0  # distances of an encoder's features are kept
+
     inner_steps: int = 10
     gamma: float = 10.0
+    warm_start: bool = False
     batch_size: int = 1024
-    lr: float = 0.03
+    lr: float = 0.01
 
     def _check_params(self) -> None:
         checks.whole("inner_steps", self.inner_steps, why="it counts steps of the classifier. A usual value is 10.")
         checks.number("gamma", self.gamma, 0, why="it is the weight of an entropy. A usual value is 10.")
+        checks.flag("warm_start", self.warm_start)
         self._check_stage()
 
     def _build_network(self, shape: tuple[int, ...]) -> TaskNet:
         return TaskNet(prod(shape), self.n_clusters_)
 
+    def _stages(self, context: TrainingContext) -> list[Stage]:
+        return [self._stage("turtle", self._epochs(context, 600, 20, 600))]
+
     def _fit(self, context: TrainingContext) -> TaskNet:
         network = context.build(self._build_network)
-        network.standard.fit(context.pixels())
-        objective = TURTLEObjective(self.inner_steps, self.gamma)
-        context.train(self._stage("turtle", self._epochs(context, 600, 20, 600)), network, objective)
+        network.fit_scale(context.pixels())
+        objective = TURTLEObjective(self.inner_steps, self.gamma, self.warm_start)
+        context.train(self._stages(context)[0], network, objective)
         return network

@@ -67,13 +67,13 @@ def resolve(
     source, method = source or chosen.get("data"), method or chosen.get("method", "c3")
     if source is None:
         raise InputError(
-            "No source was given: name a folder of images, a file, or a data set (see: c3clust list data)."
+            "No source was given: give a folder of images, a file, or a data set (see: c3clust list data)."
         )
     given = _given(options)
     n_clusters = n_clusters or chosen.get("n_clusters")
     if n_clusters is None and not count_classes:
         if not methods.find(method).chooses_k:
-            raise InputError(f"The number of clusters was not given, which {method} needs: say how many with -k.")
+            raise InputError(f"The number of clusters was not given, which {method} needs: give it with -k.")
         n_clusters = "auto"
     known = methods.parameters(method)
     accepted = {name: value for name, value in _given(params).items() if name in known or name not in IF_KNOWN}
@@ -117,7 +117,7 @@ def parse_settings(method: str, settings: Sequence[str], base: Mapping[str, Any]
     for setting in settings:
         name, equals, value = setting.partition("=")
         if not equals:
-            raise InputError(f"--set {setting!r} is not name=value, for example --set zeta=0.7.")
+            raise InputError(f"--set {setting!r} is not of the form name=value, for example --set zeta=0.7.")
         name, _, key = name.strip().partition(".")
         entries = params[name] if isinstance(params.get(name), dict) else {}
         params[name] = {**entries, key: _value(value)} if key else _value(value)
@@ -134,7 +134,7 @@ def default_clusters(source: str, labels: str | None = None) -> int:
             return int(recipe["n_clusters"])
     y = data.load(source, **_given({"labels": labels})).y
     if y is None:
-        raise InputError(f"{source} has no classes to count: say how many clusters with -k.")
+        raise InputError(f"{source} has no classes to count: give the number of clusters with -k.")
     return len(np.unique(y))
 
 

@@ -198,7 +198,7 @@ def test_a_frozen_head_is_unchanged_by_stage_2_and_a_following_one_moves():
     cc = CC(3, epochs=3, random_state=0).fit(x)
     for head in ("frozen", "follow"):
         before = copy.deepcopy(cc.network_.state_dict())
-        c3 = C3(3, start=cc, head=head, epochs=2, lr=1e-2, random_state=0).fit(x)
+        c3 = C3(3, start=cc, head=head, epochs=2, lr=1e-2, guard=False, random_state=0).fit(x)
         after = c3.network_.state_dict()
         same = {name: torch.equal(before[name], after[name]) for name in before}
         assert all(same[name] == (head == "frozen") for name in same if name.startswith("g_c"))
@@ -240,6 +240,20 @@ def test_start_equals_the_start_it_would_have_trained_itself():
 def test_bad_parameters_get_one_sentence(params, message):
     with pytest.raises(ValueError, match=message):
         C3(2, **params).fit(np.random.default_rng(0).normal(size=(20, 3)))
+
+
+@pytest.mark.parametrize(
+    ("params", "expected"),
+    [
+        ({"guidance": "views"}, (CC().batch_size, CC().lr)),
+        ({"guidance": "neighbours"}, (128, 2e-3)),
+        ({"guidance": "neighbours", "cc_lr": 0.1}, (128, 0.1)),
+        ({"cc_batch_size": 32, "cc_lr": 0.1}, (32, 0.1)),
+    ],
+)
+def test_batch_and_rate_of_stage_1_follow_the_guidance(params, expected):
+    first = C3(2, **params)._stage_1()
+    assert (first.batch_size, first.lr) == expected
 
 
 @pytest.mark.parametrize("gamma", [0.0, 0.1, 3000.0])

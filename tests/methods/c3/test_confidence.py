@@ -47,12 +47,12 @@ def test_neighbours_kept_are_counted_above_chance():
 def test_k_means_is_preferred_where_it_is_as_well_supported():
     x, y = make_blobs(90, centers=3, cluster_std=0.3, random_state=0)
     near = np.argsort(((x[:, None] - x[None]) ** 2).sum(2), axis=1)[:, 1:6]
-    witnesses, index = np.stack([[y, y]] * 3), np.arange(90)
-    assert compare(y, y, near, index, witnesses, 3).simple_is_as_good
+    references, index = np.stack([[y, y]] * 3), np.arange(90)
+    assert compare(y, y, near, index, references, 3).simple_is_as_good
     bad = np.where(np.arange(90) < 20, (y + 1) % 3, y)
-    worse = compare(bad, y, near, index, witnesses, 3)
+    worse = compare(bad, y, near, index, references, 3)
     assert worse.simple_is_as_good
     assert worse.doubtful
-    better = compare(y, bad, near, index, witnesses, 3)
+    better = compare(y, bad, near, index, references, 3)
     assert not better.simple_is_as_good
     assert not better.doubtful

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import torch
 
 from c3clust import acc
 from c3clust.methods.c3.graph import (
+    Grouped,
     cost,
     lower_cut,
     merged,
@@ -92,7 +94,7 @@ def test_groups_move_while_the_cost_falls():
     wrong = y.copy()
     wrong[:10] = 1  # a style of class 0 that lies with class 1
     groups = np.where(np.arange(80) < 10, 0, 1 + y)
-    found = moved_groups(w, wrong, groups, 2, 1.0)
+    found = moved_groups(Grouped.of(w, wrong, groups, 2), 2, 1.0)
     assert cost(w, found, 2, 1.0) < cost(w, wrong, 2, 1.0)
     assert acc(y, found) == 1
 
@@ -117,3 +119,16 @@ def test_clusters_are_read_even_or_uneven(sizes):
 def test_very_few_samples_are_read(n, m):
     u = unit_rows(np.random.default_rng(0).normal(size=(n, 8))).astype(np.float32)
     assert len(read_clusters(u, u, m, 0).labels) == n
+
+
+def test_threads_read_the_same_clusters():
+    u, _ = directions([60, 60, 60], noise=1.5)
+    readings = []
+    try:
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            readings.append(read_clusters(u, u, 3, 0))
+    finally:
+        torch.set_num_threads(1)
+    for a, b in zip(*(vars(reading).values() for reading in readings), strict=True):
+        np.testing.assert_equal(a, b)

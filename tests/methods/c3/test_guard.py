@@ -56,10 +56,10 @@ def test_an_overfull_epoch_goes_on_but_is_not_gone_back_to(watch, network):
 @pytest.mark.parametrize(
     ("what", "why"),
     [
-        ({"positives": 90.0}, "flow together"),
-        ({"sizes": (91, 1, 1, 1, 1, 1, 1, 1, 1, 1)}, "clusters die"),
-        ({"sizes": (20,) * 5 + (0,) * 5}, "clusters die"),
-        ({"changed": 0.8}, "learned before is lost"),
+        ({"positives": 90.0}, "clusters merge"),
+        ({"sizes": (91, 1, 1, 1, 1, 1, 1, 1, 1, 1)}, "clusters vanish"),
+        ({"sizes": (20,) * 5 + (0,) * 5}, "clusters vanish"),
+        ({"changed": 0.8}, "stage 1 is forgotten"),
         ({"loss": float("nan")}, "not finite"),
         ({"loss": float("inf")}, "not finite"),
         ({"uncertainty": float("nan")}, "not finite"),

@@ -1,6 +1,8 @@
 """The loss of guidance by neighbours against plain loops, its gradient, and the parts around it."""
 
 import math
+import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ import torch
 from c3clust.methods.c3 import neighbours as module
 from c3clust.methods.c3.neighbours import (
     draw_dims,
+    kmeans,
     linkage_start,
     logit_gradient,
     neighbour_count,
@@ -124,3 +127,11 @@ def test_members_see_a_tenth_of_many_dimensions_and_all_of_few():
     assert many.shape == (3, 128)
     assert len(set(map(tuple, many))) == 3
     assert (few == np.arange(20)).all()
+
+
+def test_k_means_is_quiet_in_several_threads():
+    before = list(warnings.filters)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda seed: kmeans(np.ones((20, 2)), 3, seed).labels_, range(40)))
+    assert all((labels == labels[0]).all() for labels in found)
+    assert warnings.filters == before

@@ -26,9 +26,9 @@ __all__ = [
     "accuracy_estimate",
     "accuracy_interval",
     "compare",
+    "reference_clusterings",
     "softened",
     "temperature_for",
-    "witnesses",
 ]
 
 SYSTEMATIC = 0.035  # standard error of the estimated accuracy that more samples do not lower
@@ -37,41 +37,41 @@ MARGIN = 0.01  # differences from k-means below this are not reported
 
 @dataclass(frozen=True)
 class Comparison:
-    """The result beside k-means on the same features, in this order where there are two. No labels are involved."""
+    """The result compared with k-means on the same features; pairs are in this order. No labels are used."""
 
-    agreement: float  # share of samples on which both agree
-    kept: tuple[float, float]  # share of nearest neighbours in the same cluster, above chance
+    agreement: float  # fraction of samples on which both agree
+    kept: tuple[float, float]  # fraction of nearest neighbours in the same cluster, above chance
     supported: tuple[float, float]  # agreement with independent clusterings
     simple_is_as_good: bool  # then the result is that of k-means
     doubtful: bool  # k-means is better in one of the two
 
 
-def witnesses(
+def reference_clusterings(
     z: np.ndarray, K: int, unit: bool, s: Settings, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """Samples [n'], and independent clusterings of them [3, M, n'].
 
-    Heads that were trained on the same neighbours repeat each other's errors. A witness knows neither the heads nor
-    their neighbours: it sees a tenth of the dimensions (of few, half) and finds neighbours there. Three kinds: k-means,
-    k-means of smoothed rows, and average linkage of smoothed rows.
+    Heads that were trained on the same neighbours repeat each other's errors. A reference clustering uses neither
+    the heads nor their neighbours: it uses a tenth of the dimensions (of few, half) and finds neighbours there. There
+    are three kinds: k-means, k-means of smoothed rows, and average linkage of smoothed rows.
     """
-    F, index = z.shape[1], np.sort(rng.permutation(len(z))[: s.witnesses])
+    F, index = z.shape[1], np.sort(rng.permutation(len(z))[: s.reference_samples])
     k = neighbour_count(len(index), K, s.neighbours)
     members = member_rows(z[index], draw_dims(F, s.members, max(min(F // 2, 32), 1), rng), unit)
     draws = [(rows, int(rng.integers(2**31)), rng.permutation(len(index))[: s.anchors]) for rows in members]
 
-    def witness(draw: tuple[np.ndarray, int, np.ndarray]) -> list[np.ndarray]:
+    def reference(draw: tuple[np.ndarray, int, np.ndarray]) -> list[np.ndarray]:
         rows, seed, anchors = draw
         smooth = smoothed(rows, nearest(rows, k))
         return [kmeans(rows, K, seed).labels_, kmeans(smooth, K, seed).labels_, linkage_start(smooth, K, anchors)]
 
-    return index, np.array(dist.shared_map(witness, draws)).transpose(1, 0, 2)
+    return index, np.array(dist.shared_map(reference, draws, threads=True)).transpose(1, 0, 2)
 
 
 def accuracy_estimate(labels: np.ndarray, votes: Sequence[np.ndarray], K: int) -> tuple[float, tuple[float, float]]:
-    """Mean agreement of the labels with the vote of each kind of witness, and an interval.
+    """Mean agreement of the labels with the vote of each kind of reference clustering, and an interval.
 
-    SYSTEMATIC is the error that remains with many samples and unanimous witnesses, as measured on labelled data.
+    SYSTEMATIC is the error that remains with many samples and unanimous references, measured on labelled data.
     """
     each = [matched_agreement(one, labels, K) for one in votes]
     estimate = float(np.mean(each))
@@ -104,17 +104,17 @@ def temperature_for(mean: np.ndarray, target: float) -> float:
 
 
 def support(labels: np.ndarray, clusterings: np.ndarray, K: int) -> float:
-    """Mean agreement with single witnesses. clusterings: [3, M, n']."""
+    """Mean agreement with single reference clusterings. clusterings: [3, M, n']."""
     return float(np.mean([matched_agreement(one, labels, K) for kind in clusterings for one in kind]))
 
 
 def compare(
     labels: np.ndarray, simple: np.ndarray, neighbours: np.ndarray, index: np.ndarray, clusterings: np.ndarray, K: int
 ) -> Comparison:
-    """The labels beside those of k-means, by neighbours kept and by support.
+    """Compare the labels with those of k-means, by neighbours kept and by support.
 
-    Both at least as good: the simple result is as good as far as anyone can tell, and is preferred. One of them better
-    by more than MARGIN: nobody can tell, and the result is doubtful.
+    If k-means is at least as good in both, it is preferred as the simpler result. If it is better in one of them
+    by more than MARGIN, the result is doubtful.
     """
     kept = kept_above_chance(labels, neighbours), kept_above_chance(simple, neighbours)
     supported = support(labels[index], clusterings, K), support(simple[index], clusterings, K)

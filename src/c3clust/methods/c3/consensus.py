@@ -30,7 +30,7 @@ def matching(labels: np.ndarray, reference: np.ndarray, K: int) -> np.ndarray:
 
 
 def matched_agreement(labels: np.ndarray, reference: np.ndarray, K: int) -> float:
-    """Share of samples in the same cluster after matching."""
+    """Fraction of samples in the same cluster after matching."""
     return float((matching(labels, reference, K)[labels] == reference).mean())
 
 
@@ -57,8 +57,8 @@ def vote(labels: np.ndarray, K: int) -> np.ndarray:
 def select_prior(q: np.ndarray) -> tuple[int, list[float]]:
     """The prior whose members agree most, and how much those of each do. q: [P, M, n, K], the evenest prior first.
 
-    Members start from clusterings with different errors (`starts`). Under the right pressure on the sizes they meet;
-    too much divides large clusters in different places, too little leaves members where they started. Even sizes are
+    Members start from clusterings with different errors (`starts`). With the right prior they converge to the same;
+    a larger one divides large clusters differently, a smaller one leaves members where they started. Equal sizes are
     given up only for a gain of more than EVIDENCE.
     """
     agreement = [stability(each.argmax(2)) for each in q]

@@ -29,7 +29,8 @@ STAGE_2 = {
     "zeta": "auto", "gamma": 0.1, "twins": "always", "head": "follow", "settle": "auto", "readout": "head",
     "guard": True,
 }  # fmt: skip
-NARROW = 64  # features; up to here vectors are columns with units of their own, and are standardised
+INSTANCE = 128, 2e-3  # batch size and learning rate of the instance loss alone, chosen while looking at scores
+NARROW = 64  # features; up to here vectors are treated as columns with different units, and are standardised
 
 
 @final
@@ -38,7 +39,7 @@ class C3(EncoderFields, Clusterer):
     """Cluster images (or feature vectors) with C3: contrastive clustering, then cross-instance guidance.
 
     Samples are guided by their nearest neighbours: feature vectors (of an encoder, embeddings, texts, tables) by those
-    in their own space, images by those in the space that is learned. docs/METHOD.md has the method in one page.
+    in their own space, images by those in the learned space. docs/METHOD.md describes the method.
 
     Parameters
     ----------
@@ -49,14 +50,14 @@ class C3(EncoderFields, Clusterer):
         learned from scratch, for a `backbone` on feature vectors and `finetune`, and where `start`, `zeta`, `gamma`,
         `twins`, `head`, `settle`, `readout` or `guard` is given, which belong to views.
     prior : {"auto", "even", "free"} or float, default="auto"
-        With neighbours: how strongly clusters are pressed to equal sizes. "even" is 1, "free" the smallest value that
+        With neighbours: how strongly equal cluster sizes are favoured. "even" is 1, "free" the smallest value that
         is tried (.25 for feature vectors, 0 for images), "auto" selects the value at which independent members agree.
     members : int or "auto", default="auto"
-        With neighbours: how many members vote; "auto" is 8 for feature vectors, 6 for images.
+        With neighbours: the number of members that vote; "auto" is 8 for feature vectors, 6 for images.
     zeta : float or "auto", default="auto"
         Cosine from which two views count as positives. The paper: 0.6, and 0.95 for 200 clusters. Too small a value
-        merges clusters: then positives per view settle above 2N / n_clusters. "auto" looks for the value at which they
-        settle there, without labels, by probes of the instance head (c3/zeta.py); `zeta_` is the value used.
+        merges clusters: then positives per view converge above 2N / n_clusters. "auto" searches the value for which
+        they converge to it, without labels, by probes of the instance head (c3/zeta.py); `zeta_` is the value used.
     gamma : float, default=0.1
         Sharpness of the pair weights; 0 weights all pairs equally, as the paper's released code does.
     twins : {"always", "threshold"}, default="always"
@@ -64,7 +65,7 @@ class C3(EncoderFields, Clusterer):
         reaches `zeta`, as in the paper's equation.
     head : {"follow", "frozen", "joint"}, default="follow"
         "follow": the cluster head g_C is trained with CC's cluster loss on detached features, so that it follows them.
-        "frozen": the paper; g_C stays as stage 1 left it. "joint": the cluster loss trains f too.
+        "frozen": the paper; g_C is that of stage 1. "joint": the cluster loss trains f too.
     settle : int or "auto", default="auto"
         Epochs after stage 2, at its learning rate, in which the cluster loss trains f too. A head that disagrees with
         k-means in z on more than 5 % of the samples is first fitted to those clusters, if they are still as even as
@@ -72,16 +73,16 @@ class C3(EncoderFields, Clusterer):
     readout : {"head", "z"}, default="head"
         "head": labels by argmax g_C, the paper. "z": labels by spherical k-means in the z-space after stage 2.
     guard : bool, default=True
-        Stop stage 2 when it fails (collapse, dying clusters, a loss that is not finite), detected without labels, and
+        Stop stage 2 if it fails (collapse, vanishing clusters, a loss that is not finite), detected without labels, and
         restore the network of its last healthy epoch. `stages_` contains the reason.
     start : CC, C3, path or None, default=None
         Where stage 2 starts: a fitted estimator, the folder of a saved one, with its network, encoder and size of
         images, or a checkpoint of CC's released code (checkpoint_1000.tar). None trains CC first.
     cc_epochs, cc_batch_size, cc_lr, cc_schedule, cc_warmup
-        Stage 1: `epochs`, `batch_size`, `lr`, `schedule` and `warmup` of :class:`CC`. With neighbours,
-        `cc_epochs="auto"` comes to about 300 steps, and all but `cc_warmup` hold for stage 2 of images too.
+        Stage 1: `epochs`, `batch_size`, `lr`, `schedule` and `warmup` of :class:`CC`. With neighbours, "auto" comes to
+        about 300 steps of 128 samples at 2e-3, and all but `cc_warmup` hold for stage 2 of images too.
     epochs : int or "auto", default="auto"
-        Stage 2 of images. "auto" comes to about 80 steps with neighbours, and to about 56 with views. The paper: 20.
+        Stage 2 of images. "auto" is about 80 steps with neighbours, and about 56 with views. The paper: 20.
     batch_size : int, default=128
         Of stage 2 with views.
     lr : float, default=0.0001
@@ -131,8 +132,8 @@ class C3(EncoderFields, Clusterer):
     guard: bool = True
     start: Any = None
     cc_epochs: int | str = "auto"
-    cc_batch_size: int = 256
-    cc_lr: float = 1e-3
+    cc_batch_size: int | str = "auto"
+    cc_lr: float | str = "auto"
     cc_schedule: str = "cosine"
     cc_warmup: float = 0.3
     epochs: int | str = "auto"
@@ -150,7 +151,7 @@ class C3(EncoderFields, Clusterer):
                 "prior", self.prior, 0, 1, why='it is an exponent. Usual values are "auto", "even" and "free".'
             )
         if self.members != "auto":
-            checks.whole("members", self.members, why='it counts heads that vote. "auto" is 8.')
+            checks.whole("members", self.members, why='it is the number of heads that vote. "auto" is 8.')
         if self.zeta != "auto":
             checks.number(
                 "zeta", self.zeta, -1, 1, why="it is compared with a cosine similarity. A usual value is 0.6."
@@ -160,16 +161,22 @@ class C3(EncoderFields, Clusterer):
         checks.choice("head", self.head, HEADS)
         checks.choice("readout", self.readout, ("head", "z"))
         checks.flag("guard", self.guard)
-        checks.stage(self.cc_epochs, self.cc_batch_size, self.cc_lr, self.cc_schedule, prefix="cc_")
+        checks.stage(self.cc_epochs, *self._batch_and_rate(), self.cc_schedule, prefix="cc_")
         checks.stage(self.epochs, self.batch_size, self.lr, self.schedule)
         self._stage_1()._check_params()
+
+    def _batch_and_rate(self) -> tuple[Any, Any]:
+        """Of stage 1; "auto" is CC's own, or with neighbours that of the instance loss alone."""
+        batch, lr = INSTANCE if self._uses_neighbours else (CC.batch_size, CC.lr)
+        return batch if self.cc_batch_size == "auto" else self.cc_batch_size, lr if self.cc_lr == "auto" else self.cc_lr
 
     def _stage_1(self) -> CC:
         shared = CC().get_params().keys() - {"n_clusters", "random_state", "device", "compile", "verbose", "start"}
         stage = {"epochs", "batch_size", "lr", "schedule", "warmup"}
         params = {name: getattr(self, f"cc_{name}" if name in stage else name) for name in shared}
+        params["batch_size"], params["lr"] = self._batch_and_rate()
         first = CC(self.n_clusters, **params)
-        first.choice_ = getattr(self, "choice_", None)
+        first._prefix, first.choice_ = "cc_", getattr(self, "choice_", None)
         first.preprocessor_ = getattr(self, "preprocessor_", Preprocessor())
         return first
 
@@ -177,7 +184,7 @@ class C3(EncoderFields, Clusterer):
         return fitted_start(self, {"cc": CC, "c3": C3})
 
     def _choose_preprocessor(self, dataset: Any) -> tuple[Preprocessor, str | None]:
-        """That of the start, where there is one: its encoder, scaling and size. Also chooses the guidance."""
+        """That of the start, if there is one: its encoder, scaling and size. Also chooses the guidance."""
         if self.start is None:
             chosen, note = super()._choose_preprocessor(dataset)
         else:
@@ -204,10 +211,12 @@ class C3(EncoderFields, Clusterer):
         return not self._sets_views() if guidance == "auto" else guidance == "neighbours"
 
     def _resolved_params(self) -> dict[str, Any]:
-        return super()._resolved_params() | {"guidance": getattr(self, "guidance_", self.guidance)} | architecture(self)
+        own = {"guidance": getattr(self, "guidance_", self.guidance)}
+        own |= dict(zip(("cc_batch_size", "cc_lr"), self._batch_and_rate(), strict=True))
+        return super()._resolved_params() | own | architecture(self)
 
     def _input_options(self) -> InputOptions:
-        """Neighbours need no views of features, and distances that standardisation does not distort."""
+        """Neighbours need no views of features, and no standardisation, which would distort distances."""
         options = super()._input_options()
         return replace(options, views=0, standardise=NARROW, quantise=True) if self._uses_neighbours else options
 
@@ -230,10 +239,10 @@ class C3(EncoderFields, Clusterer):
             return []
         if not self._uses_neighbours:
             return [*(self._stage_1()._stages(context) if self.start is None else []), *stages(self, context)]
-        n, batch = len(context.x), self.cc_batch_size
-        first = self.cc_epochs if isinstance(self.cc_epochs, int) else auto_epochs(n, batch, 300, 8, 200)
-        second = self.epochs if isinstance(self.epochs, int) else auto_epochs(n, batch, 80, 2, 40)
-        return [self._stage_1()._stage(*each) for each in (("instance", first), ("guided", second))]
+        stage_1 = self._stage_1()
+        first, auto = stage_1._epochs(context, 300, 4, 200), auto_epochs(len(context.x), stage_1.batch_size, 80, 1, 40)
+        context.epochs["epochs"] = second = auto if isinstance(self.epochs, str) else self.epochs
+        return [stage_1._stage("instance", first), stage_1._stage("guided", second)]
 
     def _fit(self, context: TrainingContext) -> nn.Module:
         if not self._uses_neighbours:

@@ -15,7 +15,6 @@ without eigenvectors. PAMI 2007 (the descent).
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
@@ -41,7 +40,7 @@ PART = 0.25  # of the features that a member sees, but at least
 LEAST = 64  # of them, or all
 KEPT = 3  # partitions whose groups are moved
 NEARLY = 0.015  # less agreement than at the best prior
-EVEN = 30.0  # the weight of the unevenness of the sizes, beside the cut, for the prior 1
+EVEN = 30.0  # weight of the imbalance of the sizes relative to the cut, for the prior 1
 PRIORS = (0.0, 0.01, 1 / 30, 0.1, 1 / 3, 1.0)
 
 
@@ -50,14 +49,14 @@ class Reading:
     """The vote of the members, and how sure it is."""
 
     labels: np.ndarray  # [n]
-    confidence: np.ndarray  # [n] share of the votes for the label
+    confidence: np.ndarray  # [n] fraction of the votes for the label
     prior: float
-    agreement: dict[float, float]  # mean share of the votes, for each prior
+    agreement: dict[float, float]  # mean fraction of the votes, for each prior
     members: np.ndarray  # [M, n] the labels of each member
 
 
 def neighbour_graph(u: np.ndarray, k: int = NEIGHBOURS) -> sp.csr_matrix:
-    """Symmetric weights [n, n]: the share of neighbours that two samples have in common, if one is the other's.
+    """Symmetric weights [n, n]: the fraction of neighbours that two samples have in common, if one is the other's.
 
     w_ij = |N_i and N_j| / |N_i or N_j| with N_i the k nearest of i, and i. A wrong neighbour shares few.
     """
@@ -124,18 +123,32 @@ def merged(w: sp.csr_matrix, labels: np.ndarray, m: int, link: str) -> np.ndarra
     return np.unique(group[labels], return_inverse=True)[1]
 
 
-def moved_groups(w: sp.csr_matrix, labels: np.ndarray, groups: np.ndarray, m: int, prior: float) -> np.ndarray:
+@dataclass(frozen=True)
+class Grouped:
+    """A partition whose parts are divided into small groups of samples."""
+
+    group: np.ndarray  # [n]
+    part: np.ndarray  # [G] of each group
+    links: np.ndarray  # [G, G] weight between groups
+    size: np.ndarray  # [G]
+
+    @classmethod
+    def of(cls, w: sp.csr_matrix, labels: np.ndarray, groups: np.ndarray, m: int) -> "Grouped":
+        group = np.unique(groups * m + labels, return_inverse=True)[1]  # the part of a group that lies in one part
+        one = one_hot(group, group.max() + 1)
+        size, part = np.bincount(group).astype(np.float64), np.zeros(group.max() + 1, dtype=np.int64)
+        part[group] = labels
+        return cls(group, part, (one.T @ w @ one).toarray().astype(np.float64), size)
+
+
+def moved_groups(found: Grouped, m: int, prior: float) -> np.ndarray:
     """Move small groups of samples from part to part, the best move first, while the cost Ncut + prior * uneven falls.
 
     A style of a class (ones with a foot) is an island between two parts: no single sample of it gains by moving.
     Within-part links, volumes and sizes change by a group's own, so all moves are weighed at once: [groups, M].
     """
-    group = np.unique(groups * m + labels, return_inverse=True)[1]  # the part of a group that lies in one part
-    one = one_hot(group, group.max() + 1)
-    s, size = (one.T @ w @ one).toarray().astype(np.float64), np.bincount(group).astype(np.float64)
-    part = np.zeros(len(size), dtype=np.int64)
-    part[group] = labels
-    degree, inner, rows, n = s.sum(axis=1), s.diagonal(), np.arange(len(size)), len(labels)
+    part, s, size = found.part.copy(), found.links, found.size
+    degree, inner, rows, n = s.sum(axis=1), s.diagonal(), np.arange(len(size)), len(found.group)
     for _ in range(len(size)):
         a = np.eye(m)[part]
         link = s @ a  # [G, M]
@@ -154,11 +167,11 @@ def moved_groups(w: sp.csr_matrix, labels: np.ndarray, groups: np.ndarray, m: in
         if gain[g, to] > -1e-9:
             break
         part[g] = to
-    return part[group]
+    return part[found.group]
 
 
 def _part_cost(within: np.ndarray, volume: np.ndarray, share: np.ndarray, prior: float) -> np.ndarray:
-    """A part's share of Ncut + prior * (log M - H)."""
+    """A part's fraction of Ncut + prior * (log M - H)."""
     return 1 - within / volume.clip(1e-12) + prior * xlogy(share.clip(0), share.clip(1e-12))
 
 
@@ -171,38 +184,65 @@ def spectral(w: sp.csr_matrix, m: int, seed: int) -> np.ndarray:
     return kmeans(vectors, m, seed, n_init=10).labels_
 
 
-def starts(spaces: dict[str, np.ndarray], w: sp.csr_matrix, m: int, seed: int) -> dict[str, np.ndarray]:
-    """Labels [n] by name: k-means, small clusters merged, spectral. `spaces` hold unit rows [n, D]."""
+def _clusters(u: np.ndarray, m: int, seed: int, starts: int = 1) -> np.ndarray:
+    """Labels [n] by spherical k-means."""
+    return nearest(u, spherical_kmeans(u, m, seed, starts=starts))
+
+
+def small_clusters(u: np.ndarray, m: int, seed: int) -> list[np.ndarray]:
+    """Labels [n] of the numbers of clusters FINER that are few enough for this number of samples."""
+    return [_clusters(u, times * m, seed) for times in FINER if times * m <= len(u) // 3]
+
+
+def starts(
+    spaces: dict[str, np.ndarray], fine: Sequence[Sequence[np.ndarray]], w: sp.csr_matrix, m: int, seed: int
+) -> dict[str, np.ndarray]:
+    """Labels [n] by name: k-means, small clusters (`fine`, of each space) merged, spectral.
+
+    `spaces` hold unit rows [n, D].
+    """
     found: dict[str, np.ndarray] = {}
-    for name, u in spaces.items():
-        found[f"k-means in {name}"] = nearest(u, spherical_kmeans(u, m, seed, starts=STARTS))
-        for times in FINER:
-            if times * m <= len(u) // 3:
-                fine = nearest(u, spherical_kmeans(u, times * m, seed, starts=1))
-                found |= {f"{times} M merged in {name}, {link}": merged(w, fine, m, link) for link in LINKS}
+    for (name, u), pieces in zip(spaces.items(), fine, strict=True):
+        found[f"k-means in {name}"] = _clusters(u, m, seed, STARTS)
+        for times, small in zip(FINER, pieces, strict=False):
+            found |= {f"{times} M merged in {name}, {link}": merged(w, small, m, link) for link in LINKS}
     if m + 1 < w.shape[0]:
         found["spectral"] = spectral(w, m, seed)
     filled = {name: labels for name, labels in found.items() if np.bincount(labels, minlength=m).min() > 0}
     return filled or found
 
 
+def unevenness(labels: np.ndarray, m: int) -> float:
+    """log M - H(sizes)."""
+    share = np.bincount(labels, minlength=m) / len(labels)
+    return math.log(m) + float(xlogy(share, share).sum())
+
+
 def cost(w: sp.csr_matrix, labels: np.ndarray, m: int, weight: float) -> float:
     """Ncut + weight (log M - H(sizes))."""
-    share = np.bincount(labels, minlength=m) / len(labels)
-    return normalised_cut(w, labels, m) + weight * (math.log(m) + float(xlogy(share, share).sum()))
+    return normalised_cut(w, labels, m) + weight * unevenness(labels, m)
 
 
 def partitions(spaces: dict[str, np.ndarray], m: int, seed: int, priors: Sequence[float]) -> dict[float, np.ndarray]:
     """For each prior, the labels of least cost: from every start down the graph of the first space, then by groups."""
     u = next(iter(spaces.values()))
     w = neighbour_graph(u)
-    found = [lower_cut(w, labels, m) for labels in starts(spaces, w, m, seed).values()]
-    groups = nearest(u, spherical_kmeans(u, max(min(FINER[-1] * m, len(u) // 3), 1), seed, starts=1))
+    fine = [small_clusters(space, m, seed) for space in spaces.values()]
+    found = [lower_cut(w, labels, m) for labels in starts(spaces, fine, w, m, seed).values()]
+    groups = fine[0][-1] if FINER[-1] * m <= len(u) // 3 else _clusters(u, max(len(u) // 3, 1), seed)
+    terms = [(normalised_cut(w, labels, m), unevenness(labels, m)) for labels in found]
+    grouped: dict[int, Grouped] = {}  # of the partitions whose groups are moved
     best = {}
     for prior in priors:
-        each = partial(cost, w, m=m, weight=EVEN * prior)
-        first = sorted(found, key=each)[:KEPT]
-        best[prior] = min(first + [moved_groups(w, labels, groups, m, EVEN * prior) for labels in first], key=each)
+        weight = EVEN * prior
+        costs = [cut + weight * uneven for cut, uneven in terms]
+        first = sorted(range(len(found)), key=costs.__getitem__)[:KEPT]
+        for i in first:
+            if i not in grouped:
+                grouped[i] = Grouped.of(w, found[i], groups, m)
+        moved = [moved_groups(grouped[i], m, weight) for i in first]
+        costs = [costs[i] for i in first] + [cost(w, labels, m, weight) for labels in moved]
+        best[prior] = ([found[i] for i in first] + moved)[int(np.argmin(costs))]
     return best
 
 
@@ -224,7 +264,7 @@ def read_clusters(
         spaces = {"h": unit_rows(part - part.mean(axis=0))} | ({} if number else {"z": z})
         return partitions(spaces, m, seed + number, priors)
 
-    found = dist.shared_map(member, list(range(n_members + 1)))
+    found = dist.shared_map(member, list(range(n_members + 1)), threads=True)
     votes = {prior: consensus(np.eye(m)[[each[prior] for each in found]])[1] for prior in priors}
     agreement = {prior: float(shares.max(axis=1).mean()) for prior, shares in votes.items()}
     prior = max(p for p in priors if agreement[p] >= max(agreement.values()) - NEARLY)

@@ -3,8 +3,8 @@
 All pairs positive, the collapse to one point, is the global minimum of the C3 loss. Only a good start, a small learning
 rate and few epochs prevent it, so each epoch is checked. Stage 2 begins with clusters of n_m samples. A view that is
 close to all views of its cluster and to no others has 2 + (V - 2) Σ (n_m / n)² positives among the V = 2N views of a
-batch: itself, its twin, and its share of the others. For equal clusters that is about 2N/M, and more where clusters are
-small: 3.3 for 200 clusters and N = 128. Many more of the others mean that clusters merge.
+batch: itself, its twin, and its cluster's share of the others. For equal clusters that is about 2N/M, and more if they
+are small: 3.3 for 200 clusters and N = 128. Many more of the others mean that clusters merge.
 """
 
 import math
@@ -51,7 +51,7 @@ def expected_positives(sizes: Sequence[int], views: int) -> float:
 
 @dataclass
 class Guard:
-    """Looks at each epoch of a stage. Epoch 0 is the network as the stage found it."""
+    """Checks each epoch of a stage. Epoch 0 is the network at the start of the stage."""
 
     views: int = 0  # in a batch
     sizes: list[int] = field(default_factory=list)  # of the clusters at epoch 0
@@ -81,17 +81,17 @@ class Guard:
         return True
 
     def restore(self, network: nn.Module) -> None:
-        """Give back the last healthy network, if the guard stopped."""
+        """Restore the last healthy network, if the guard stopped the stage."""
         if self.decision is not None:
             network.load_state_dict(self.healthy)
 
     def report(self, curves: Mapping[str, list[Any]], name: str) -> dict[str, Any]:
-        """For the record: the limits, the decision with its figures, and what there is to tell, one sentence each."""
-        told = list(self._tell(curves, name)) if self.decision is None else [_sentence(self.decision, name)]
+        """For the record: the limits, the decision with its numbers, and the messages, one sentence each."""
+        messages = list(self._remarks(curves, name)) if self.decision is None else [_sentence(self.decision, name)]
         expected = expected_positives(self.sizes, self.views)
         limits = {"expected_positives": expected, "most_positives": _most(expected, self.views)}
         limits["least_clusters"] = FALLEN * effective_clusters(self.sizes)
-        return {"returned": self.epoch, "decision": self.decision, "limits": limits, "told": told}
+        return {"returned": self.epoch, "decision": self.decision, "limits": limits, "told": messages}
 
     def state_dict(self) -> dict[str, Tensor]:
         plain = {"sizes": torch.tensor(self.sizes), "at": torch.tensor([self.views, self.epoch])}
@@ -112,24 +112,22 @@ class Guard:
         if positives > _most(expected, self.views):
             figures = {"positives_per_view": positives, "expected": expected, "views": self.views}
             return (
-                "clusters flow together: views have {positives_per_view:.0f} positives, {expected:.0f} expected",
+                "clusters merge: {positives_per_view:.0f} positives per view, {expected:.0f} expected",
                 figures,
             )
         if clusters < FALLEN * before:
             figures = {"effective_clusters": clusters, "before": before}
-            return "clusters die: their effective number fell from {before:.1f} to {effective_clusters:.1f}", figures
+            return "clusters vanish: their effective number fell from {before:.1f} to {effective_clusters:.1f}", figures
         return None
 
     def _leap(self, curves: Mapping[str, list[Any]]) -> tuple[str, Figures] | None:
         changed = curves["labels_changed"][-1]
         if changed > LEAP:
-            return "what was learned before is lost: {labels_changed:.0%} of the labels changed", {
-                "labels_changed": changed
-            }
+            return "stage 1 is forgotten: {labels_changed:.0%} of the labels changed", {"labels_changed": changed}
         return None
 
-    def _tell(self, curves: Mapping[str, list[Any]], name: str) -> Iterator[str]:
-        """What a stage that went through may still have to say."""
+    def _remarks(self, curves: Mapping[str, list[Any]], name: str) -> Iterator[str]:
+        """Remarks on a stage that was not stopped."""
         if not curves.get("loss"):
             return
         positives, expected = curves["positives_per_view"][-1], expected_positives(self.sizes, self.views)
@@ -151,7 +149,7 @@ def _times(factor: float, expected: float) -> float:
 
 
 def _most(expected: float, views: int) -> float:
-    """The most positives that pass; half the way to all views, where that is less."""
+    """The largest number of positives that passes: at most the midpoint of the expected number and all views."""
     return min(_times(MERGING, expected), (views + expected) / 2)
 
 
@@ -164,8 +162,8 @@ def _not_finite(network: nn.Module, curves: Mapping[str, list[Any]]) -> tuple[st
 
 def _sentence(decision: Mapping[str, Any], name: str) -> str:
     why, after = decision["why"], decision["stopped_after"]
-    back = f"of epoch {decision['returned']}" if decision["returned"] else "it began with"
+    back = f"of epoch {decision['returned']}" if decision["returned"] else "of its start"
     return (
-        f"The guard stopped stage {name} after epoch {after} ({why}) and gave back the network {back}. "
+        f"The guard stopped stage {name} after epoch {after} ({why}) and restored the network {back}. "
         "Raise zeta, lower the learning rate, or train stage 1 longer."
     )

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from c3clust.methods.c3.confidence import Comparison, accuracy_estimate, compare, temperature_for, witnesses
+from c3clust.methods.c3.confidence import Comparison, accuracy_estimate, compare, reference_clusterings, temperature_for
 from c3clust.methods.c3.consensus import consensus, select_prior, vote
 from c3clust.methods.c3.neighbours import (
     MIN_DIMENSIONS,
@@ -55,7 +55,7 @@ def fit_heads(
     from 0 to 1.
     """
     s, K, rng = Settings() if members is None else Settings(members=members), n_clusters, np.random.default_rng(seed)
-    if len(x) > MOST:  # x may be an object that reads the rows that are asked for
+    if len(x) > MOST:  # x may be an object that reads rows on access
         x = x[np.sort(rng.permutation(len(x))[:MOST])]
     unit = not scaled and lengths_alike(x)
     z, centre, scale = scale_rows(x, unit)
@@ -79,7 +79,7 @@ def fit_heads(
         np.take_along_axis(bias[best], order, axis=1),
     )
 
-    index, clusterings = witnesses(z, K, unit, s, rng)
+    index, clusterings = reference_clusterings(z, K, unit, s, rng)
     simple = kmeans(x, K, seed, n_init=10)
     comparison = compare(mean.argmax(1), simple.labels_, neighbours, index, clusterings, K)
     if comparison.simple_is_as_good or len(x) < FEW * K:

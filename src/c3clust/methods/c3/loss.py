@@ -50,7 +50,7 @@ def c3_loss(
     twins: str = "always",
     shared: bool = False,
 ) -> Tensor:
-    """L_C3 (section 3.2 of the paper): minus the log of the positives' share of all weighted pairs, mean over 2N views.
+    """L_C3 (section 3.2 of the paper): minus the log of the positives over all weighted pairs, mean over 2N views.
 
     z_a, z_b: [N, D], unit rows. `twins`: "threshold" is the paper's equation, in which a twin is a positive if
     s >= zeta; "always" counts it in any case, as the released code does. From N = 128 on the same value comes from one

@@ -8,8 +8,10 @@ the dimensions; all heads vote (consensus.py); the teacher is a moving average o
 Shapes: n samples, F dimensions, f of them seen by a member, M members, P priors, K clusters, k neighbours, B batch.
 """
 
+import threading
 import warnings
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,7 +38,7 @@ LINKED = 40  # samples per cluster from which average linkage is computed, at le
 
 @dataclass(frozen=True)
 class Settings:
-    """The constants of the heads. They were chosen on the shared folders with scores in sight (docs/FOLDERS.md)."""
+    """The constants of the heads. They were chosen while looking at scores (docs/FOLDERS.md)."""
 
     members: int = 8
     neighbours: int = 25  # k at most; never more than half a cluster of average size
@@ -47,7 +49,7 @@ class Settings:
     lr: float = 3e-3  # of Adam; falls to 0 over the second half
     momentum: float = 0.9  # of the teacher, per pass over the samples
     anchors: int = 1500  # samples from which average linkage is computed
-    witnesses: int = 2000  # samples on which the independent clusterings are computed
+    reference_samples: int = 2000  # samples on which the independent clusterings are computed
 
 
 # 1. Features
@@ -79,10 +81,32 @@ def nearest_mean(z: np.ndarray, anchors: np.ndarray, labels: np.ndarray, K: int)
     return ((means**2).sum(1) - 2 * z @ means.T).argmin(1)
 
 
+class _Quiet:
+    """Ignore warnings about convergence. Threads may be inside at the same time, which catch_warnings alone forbids."""
+
+    def __init__(self) -> None:
+        self.lock, self.inside, self.stack = threading.Lock(), 0, ExitStack()
+
+    def __enter__(self) -> None:
+        with self.lock:
+            self.inside += 1
+            if self.inside == 1:
+                self.stack.enter_context(warnings.catch_warnings())
+                warnings.simplefilter("ignore", ConvergenceWarning)
+
+    def __exit__(self, *error: object) -> None:
+        with self.lock:
+            self.inside -= 1
+            if self.inside == 0:
+                self.stack.close()
+
+
+QUIET = _Quiet()
+
+
 def kmeans(z: np.ndarray, K: int, seed: int, n_init: int = 2) -> KMeans:
     """scikit-learn's k-means; fewer distinct samples than clusters are no reason for a warning here."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with QUIET:
         return KMeans(K, n_init=n_init, random_state=seed).fit(z)
 
 
@@ -105,7 +129,7 @@ def starts(views: np.ndarray, K: int, most: int, rng: np.random.Generator) -> np
         m, anchors, seed = draw
         return kmeans(views[m], K, seed).labels_ if m % 2 else linkage_start(views[m], K, anchors)
 
-    return np.stack(dist.shared_map(start, draws))
+    return np.stack(dist.shared_map(start, draws, threads=True))
 
 
 # 3. Loss

@@ -20,7 +20,7 @@ from c3clust.training import Batch, Stage, TrainingContext, encode_views
 
 __all__ = ["HEADS", "C3Objective", "fit_views", "stages"]
 
-LOST = 0.05  # share of samples on which the head disagrees with k-means in z: the head has lost the clusters
+LOST = 0.05  # fraction of samples on which the head disagrees with k-means in z: the head has lost the clusters
 EVEN = 0.95  # of the effective clusters in z before stage 2: the clusters of z have not merged
 HEADS = ("follow", "frozen", "joint")
 

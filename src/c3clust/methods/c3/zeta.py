@@ -24,6 +24,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from c3clust.networks.readouts import nearest, spherical_kmeans
+from c3clust.training import Adam
 
 __all__ = ["CANDIDATES", "SAMPLES", "choose_zeta", "search", "settled_positives"]
 
@@ -87,7 +88,7 @@ def settled_positives(
     A probe that reaches `most` positives ends there.
     """
     head = copy.deepcopy(g_i)
-    optimiser = torch.optim.Adam(head.parameters(), lr=RATE)
+    optimiser = Adam(head.parameters(), lr=RATE)
     generator, positives = torch.Generator().manual_seed(seed), []
     with torch.enable_grad():
         for _ in range(STEPS):
