@@ -2,7 +2,8 @@
 
     c3clust paper all -o runs/paper
     c3clust paper table --data mnist-10k -o runs/mnist
-    python docs/reproduction.py digits=runs/paper mnist-10k=runs/mnist figures=runs/paper
+    c3clust bench digits --budget 30 -o runs/equal-digits
+    python docs/reproduction.py digits=runs/paper mnist-10k=runs/mnist equal-digits=runs/equal-digits figures=runs/paper
 
 NAME=FOLDER inserts FOLDER/table.md between <!-- NAME: begin --> and <!-- NAME: end -->, and copies the numbers behind
 it to figures/table-NAME.csv (means), runs-NAME.csv (each seed) and differences-NAME.csv. figures=FOLDER copies figures
@@ -33,6 +34,11 @@ def rewrite(name: str, table: str) -> None:
     page.write_text(text, encoding="utf-8")
 
 
+def without_folders(text: str) -> str:
+    """The text with absolute paths shortened to the name of the file: another machine has other folders."""
+    return re.sub(r"(?<![\w./])/(?:[\w.-]+/)+", "", text)
+
+
 def main() -> None:
     if not sys.argv[1:] or not all("=" in word for word in sys.argv[1:]):
         sys.exit(__doc__)
@@ -48,9 +54,10 @@ def main() -> None:
                 if findings.name not in ("table.md", "five.md"):
                     rewrite(findings.stem, findings.read_text(encoding="utf-8"))
         else:
-            rewrite(name, (Path(folder) / "table.md").read_text(encoding="utf-8"))
+            rewrite(name, without_folders((Path(folder) / "table.md").read_text(encoding="utf-8")))
             for kind in NUMBERS:
-                shutil.copy(Path(folder) / f"{kind}.csv", DOCS / "figures" / f"{kind}-{name}.csv")
+                numbers = without_folders((Path(folder) / f"{kind}.csv").read_text(encoding="utf-8"))
+                (DOCS / "figures" / f"{kind}-{name}.csv").write_text(numbers, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ def results():
     return [
         *(result("cc", seed, 0.5 + seed / 10) for seed in range(3)),
         *(result("c3", seed, 0.7 + seed / 10) for seed in range(3)),
-        result("dec", 0, 0.1, status="collapsed", reason="The labels make up 1.0 of 10 clusters."),
+        result("dec", 0, 0.1, status="collapsed", reason="The labels use only 1.0 of 10 clusters."),
         result("dec", 1, None, status="failed", reason="Its process was ended by SIGKILL."),
         result("vae", 0, None, status="diverged", reason="The loss is not finite."),
     ]
@@ -40,7 +40,7 @@ def test_what_went_wrong_is_told_with_its_reason(results):
     text = markdown(rows(results))
     assert "| DEC | 0.100 | 0.050 | 0.025 | 30 s | 20 s | 2 (1 collapsed, 1 failed) |" in text
     assert "| VAE | – | – | – | – | – | 1 (1 diverged) |" in text
-    assert "- DEC, seed 0: collapsed. The labels make up 1.0 of 10 clusters." in text
+    assert "- DEC, seed 0: collapsed. The labels use only 1.0 of 10 clusters." in text
     assert "- DEC, seed 1: failed. Its process was ended by SIGKILL." in text
     assert "- VAE, seed 0: diverged. The loss is not finite." in text
 
@@ -82,6 +82,13 @@ def test_files(results, tmp_path):
     both = [d for d in differences if (d["first"], d["second"], d["metric"]) == ("CC", "C3", "acc")]
     assert float(both[0]["mean"]) == pytest.approx(-0.2)
     assert "| C3 − CC | +0.200 (min +0.200, max +0.200), n = 3 |" in (tmp_path / "table.md").read_text()
+
+
+def test_the_csv_file_has_the_order_of_the_tables(tmp_path):
+    write(tmp_path, [result(method, 0, 0.5, data) for method in ("cc", "c3") for data in ("digits", "mnist-10k")])
+    table = list(csv.DictReader(io.StringIO((tmp_path / "table.csv").read_text())))
+    pairs = [("digits", "CC"), ("digits", "C3"), ("mnist-10k", "CC"), ("mnist-10k", "C3")]
+    assert [(row["data"], row["name"]) for row in table] == pairs
 
 
 def test_rows_on_features_of_an_encoder_have_a_table_of_their_own(results):

@@ -1,5 +1,6 @@
 """Rehearsals: shortened jobs, their costs, one step of each of the paper's recipes; slow: the commands themselves."""
 
+import csv
 import json
 import os
 import shutil
@@ -14,7 +15,7 @@ import pytest
 import torch
 from PIL import Image
 
-from c3clust import augment, data, methods, paper
+from c3clust import CC, augment, data, methods, paper
 from c3clust.bench import Job, Result
 from c3clust.bench.rehearsal import GPUS, PASSES, SHARE, Cost, Rehearsal, costs, markdown
 from c3clust.data.sources.imagenet_subset import SYNSETS
@@ -71,6 +72,8 @@ def test_a_shortened_job_keeps_the_recipe_and_is_another_job():
     assert (small.params["batch_size"], small.params["cc_batch_size"], small.start.params["batch_size"]) == (16,) * 3
     assert small.start.options["limit"] == 32
     assert Rehearsal(1, 4).shorten(real_jobs("c3-tiny-imagenet")[1]).options["limit"] == 200  # one sample per cluster
+    given = replace(start, params=start.params | {"epochs": 0, "start": "checkpoint_1000.tar"})
+    assert Rehearsal(1).shorten(given).params["epochs"] == 0  # a network that is taken as it is
     with pytest.raises(InputError, match="Did you mean v100"):
         Rehearsal(1, gpu="v10")
 
@@ -119,6 +122,11 @@ def test_costs_are_in_proportion_to_samples_epochs_and_batch(c3clust, three_kind
     assert cells[1:5] == ["cc", "cc", "8", "2"]
     assert cells[9] == "100"  # 48 samples in batches of 24, 50 epochs
     assert "15.7 TFLOPS" in text
+    numbers = list(csv.DictReader((tmp_path / "rehearsal" / "rehearsal.csv").read_text().splitlines()))
+    assert [(row["run"], row["batch"], row["recipe_batch"], row["recipe_steps"]) for row in numbers] == [
+        ("cc", "8", "24", "100")
+    ]
+    assert float(numbers[0]["days_v100"]) > 0
 
 
 def test_the_estimate_of_a_gpu_counts_operations(tmp_path, monkeypatch):
@@ -126,13 +134,14 @@ def test_the_estimate_of_a_gpu_counts_operations(tmp_path, monkeypatch):
     stage = {"name": "cc", "epochs": 1, "curves": {"seconds": [30.0]}}
     short = Rehearsal(3, 8).shorten(start)
     result = Result(short, tmp_path, "ok", memory=3e9, memory_before=1e9)
-    record = type("Record", (), {"stages": [stage], "data": {"n": 24}})()
+    untrained = {"name": "warmup", "epochs": 0, "curves": {}}
+    record = type("Record", (), {"stages": [untrained, stage], "data": {"n": 24}})()
     monkeypatch.setattr(Result, "record", record)
-    monkeypatch.setattr("c3clust.bench.rehearsal._flops", lambda result: 7e9)
+    monkeypatch.setattr("c3clust.bench.rehearsal._network", lambda result: (7e9, 0.5e9))
     (cost,) = costs([(start, result), (start, result)], "v100")
     assert (cost.steps, cost.step_seconds, cost.real_steps) == (3, 10.0, 60_000 // 256 * 1000)
     assert cost.seconds == pytest.approx(10 * 32 * 234_000)
-    assert cost.real_memory == pytest.approx(1e9 + 2e9 * 32)
+    assert cost.real_memory == pytest.approx(1.5e9 + 1.5e9 * 32)
     assert cost.gpu_seconds == pytest.approx(PASSES * 7e9 * 234_000 * 256 / (GPUS["v100"] * SHARE))
     assert isinstance(cost, Cost)
     assert "days" in markdown([cost], Rehearsal(3, 8))
@@ -162,7 +171,16 @@ def _place(root, source):
     return root / names.get(source, "imagenet/train")
 
 
+def _released_checkpoint(folder):
+    """checkpoint_1000.tar, of a ResNet-34 that was hardly trained, in the layout of CC's released code."""
+    x = np.random.default_rng(0).integers(0, 255, (12, 3, 32, 32), dtype=np.uint8)
+    params = {"backbone": "resnet34", "stem": "imagenet", "batch_size": 4, "epochs": 1, "warmup": 0}
+    CC(10, **params, random_state=0).fit(x).save(folder / "cc")
+    methods.export_checkpoint(folder / "cc", folder / "checkpoint_1000.tar")
+
+
 @pytest.mark.slow
+@pytest.mark.timeout(7200)
 def test_the_commands_of_the_page_run_from_beginning_to_end(tmp_path):
     """Those of "At the paper's size", on real subsets in official formats, with batches of 4.
 
@@ -187,13 +205,14 @@ def test_the_commands_of_the_page_run_from_beginning_to_end(tmp_path):
     commands = [line.strip() for line in page.partition("## At the paper's size")[2].splitlines() if "--jobs 1" in line]
     commands = [command for command in commands if "--steps" not in command]
     assert len(commands) >= 4
+    _released_checkpoint(tmp_path)  # of the command with --start
     environment = os.environ | {"C3CLUST_DATA": str(place), "OMP_NUM_THREADS": "1"}
     for command in commands:
         words = command.split("#")[0].removeprefix("c3clust ").split()
         words[words.index("-o") + 1] = str(tmp_path / "out")
         words += ["--steps", "1", "--batch-size", "4"]
         done = subprocess.run(
-            [sys.executable, "-m", "c3clust", *words], env=environment, capture_output=True, text=True
+            [sys.executable, "-m", "c3clust", *words], cwd=tmp_path, env=environment, capture_output=True, text=True
         )
         assert done.returncode == 0, (words, done.stderr[-2000:])
         assert "All together" in done.stdout

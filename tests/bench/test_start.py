@@ -1,5 +1,8 @@
 """Starts: shared where they are the same, part of the key where they are given, and trained on without a difference."""
 
+import numpy as np
+from PIL import Image
+
 from c3clust import CC, bench
 from c3clust.bench import Job
 from c3clust.bench.plan import plan
@@ -20,6 +23,17 @@ def test_c3_by_views_starts_from_the_cc_of_its_seed():
     assert c3.start.params["epochs"] == 7
     cc, c3 = start_of(["c3.cc_epochs=7", "cc.epochs=7"])
     assert c3.start.key == cc.key
+
+
+def test_pictures_that_are_guided_by_views_share_their_cc(tmp_path):
+    """Which guidance a folder gets is known when it is read: colour pictures without an encoder get views."""
+    rng = np.random.default_rng(0)
+    for i in range(12):
+        (tmp_path / "ab"[i % 2]).mkdir(exist_ok=True)
+        Image.fromarray(rng.integers(0, 255, (9, 9, 3), dtype=np.uint8)).save(tmp_path / "ab"[i % 2] / f"{i}.png")
+    jobs = plan([str(tmp_path)], ["cc", "c3"], [0, 1], labels="folders", encoder="none")
+    assert [job.start and job.start.key for job in jobs] == [None, None, jobs[0].key, jobs[1].key]
+    assert {job.start.params["n_clusters"] for job in jobs[2:]} == {2}
 
 
 def test_c3_by_neighbours_and_one_with_a_start_of_its_own_stay_as_they_are(tmp_path):

@@ -67,12 +67,12 @@ def test_the_released_log_is_cited_on_cifar10():
 
 def test_convergence_of_four_datasets_is_one_figure(tmp_path):
     pytest.importorskip("matplotlib")
-    sets = ("cifar10", "cifar100", "imagenet-10", "imagenet-dogs")
+    sets = ("cifar10", "cifar100", "imagenet-10", "a/place/of/mine.npz")
     rows = [row for i, data in enumerate(sets) for row in curve(data, "C3 as published", i / 10)]
     rows += [{"data": "cifar10", **row} for row in fig_convergence.released()]
     write_rows(tmp_path / "fig-convergence.csv", rows)
     axes = fig_convergence.draw(rows).get_axes()
-    assert [axis.get_title("left") or axis.get_title() for axis in axes[:4]] == list(sets)
+    assert [axis.get_title("left") or axis.get_title() for axis in axes[:4]] == [*sets[:3], "mine.npz"]
     assert [len(axis.get_lines()) for axis in axes] == [2, 1, 1, 1] * 2
     assert [line[:10] for line in paper.redraw("fig-convergence", tmp_path)[0].read_text().splitlines()[2:]]
     assert len(fig_convergence.findings(rows)) == 4
@@ -86,6 +86,9 @@ def test_zeta_on_two_datasets_has_a_line_of_panels_for_each(tmp_path):
             rows += curve(data, "", zeta, zeta=zeta, loss=-1.0, positives_per_view=5.0)
     axes = fig_zeta.draw(rows).get_axes()
     assert [len(axis.get_lines()) for axis in axes] == [6] * 4 + [4] * 4
+    colours = [{line.get_label(): line.get_color() for line in axis.get_lines()} for axis in (axes[0], axes[4])]
+    assert colours[0]["ζ = 0.9"] == colours[1]["ζ = 0.9"]  # the same in both lines
+    assert len(set((colours[0] | colours[1]).values())) == 8
     assert [finding.claim.partition(":")[0] for finding in fig_zeta.findings(rows)] == ["cifar10"] * 3 + [
         "tiny-imagenet"
     ] * 3

@@ -28,8 +28,10 @@ def done(three_kinds, tmp_path_factory):
         patch.setattr("c3clust.paper.fig_zeta.ZETAS", (0.6, 0.9))
         patch.setattr("c3clust.paper.fig_gamma.GAMMAS", (0.001, 0.1))
         patch.setattr(settings.Setting, "is_paper_size", True)  # leaves out the default, whose epochs are many
+        setting = paper.Setting(three_kinds, (0,), out=out)
+        bench.run([job for name in FIGURES for job in paper._jobs(name, setting)], out, 1, ended.append)  # one process
         for name in FIGURES:
-            paper.make(name, paper.Setting(three_kinds, (0,)), out, 1, ended.append)
+            paper.make(name, setting, out, 1, ended.append)
     return ended, out
 
 

@@ -47,10 +47,12 @@ def test_tables_and_findings_are_put_between_their_markers(script, tmp_path):
         (tmp_path / "b" / f"{name}.md").write_text(f"found in {name}\n")
         Image.new("RGB", (8, 8), "white").save(tmp_path / "b" / f"{name}.png")
         (tmp_path / "b" / f"{name}.csv").write_text(f"numbers\n{len(name)}\n")
+    (tmp_path / "a" / "runs.csv").write_text("/home/me/photos.tar,runs/a\n")
     page = script(f"digits={tmp_path / 'a'}", f"figures={tmp_path / 'b'}")
+    assert (tmp_path / "figures" / "runs-digits.csv").read_text() == "photos.tar,runs/a\n"
     assert "<!-- digits: begin -->\n| table | a |\n<!-- digits: end -->" in page
     assert "| table | b |" not in page
-    for kind in ("table", "runs", "differences"):
+    for kind in ("table", "differences"):
         assert (tmp_path / "figures" / f"{kind}-digits.csv").read_text() == f"{kind} of a\n"
     for name in paper.names()[1:]:
         assert f"<!-- {name}: begin -->\nfound in {name}\n<!-- {name}: end -->" in page
@@ -90,6 +92,28 @@ def test_the_tables_of_methods_have_their_numbers_beside_them(name):
         scores = " | ".join(f"{row[f'{m}_mean']:.3f} ± {row[f'{m}_std']:.3f}" for m in ("acc", "nmi", "ari"))
         assert line.startswith(f"| {row['name']} | {scores} |")
         assert line.endswith(f"| {row['n']:.0f} |")
+
+
+def score(row, metric):
+    """A cell of a table: mean ± standard deviation, the one value, or a dash."""
+    mean, std = row[f"{metric}_mean"], row[f"{metric}_std"]
+    return f"{mean:.3f}" + (f" ± {std:.3f}" if isinstance(std, float) else "") if isinstance(mean, float) else "–"
+
+
+@pytest.mark.parametrize("name", ["equal-digits", "equal-mnist-10k", "equal-features"])
+def test_the_tables_with_equal_budgets_have_every_seed_beside_them(name):
+    assert block(name).strip()
+    if "not run yet" in block(name):
+        pytest.skip("this table has not been made yet")
+    lines = [line.replace("**", "") for line in block(name).splitlines() if line.count("|") == 9]
+    lines = [line for line in lines if not line.startswith(("| method", "|---"))]
+    means, runs = (read_rows(DOCS / "figures" / f"{kind}-{name}.csv") for kind in ("table", "runs"))
+    for row, line in zip(means, lines, strict=True):
+        assert line.startswith(f"| {row['name']} | {' | '.join(score(row, m) for m in ('acc', 'nmi', 'ari'))} |")
+        of_row = [run for run in runs if run["method"] == row["method"] and row["data"].startswith(run["data"])]
+        values = [run["acc"] for run in of_row if isinstance(run["acc"], float)]
+        assert len(values) == row["n"]
+        assert not values or sum(values) / len(values) == pytest.approx(row["acc_mean"], abs=1e-5)
 
 
 def test_the_differences_below_the_tables_have_their_numbers_beside_them():

@@ -1,10 +1,10 @@
-"""The paper's own table: its five datasets side by side, the cited scores and, below them, ours where there are any."""
+"""The paper's own table: its five datasets side by side, the cited scores and, below them, ours if there are any."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from c3clust.bench.format import csv_text, markdown_table
+from c3clust.bench.format import markdown_table, numbers_csv
 from c3clust.bench.statistics import METRICS, Row, cited, mean_and_std, title
 
 SETS = {
@@ -41,7 +41,7 @@ def five(rows: Sequence[Row]) -> tuple[str, str]:
         "\nCited: as reported in the C3 paper (BMVC 2023, Table 1). Ours: mean over seeds (± standard deviation), n.\n"
     )
     notes = [f"Cited {row.name}, {SETS[row.data]}: {row.note}." for row in known if row.note]
-    return text + "".join(f"{note}\n" for note in notes), csv_text(["data", "name", "from", "n", *METRICS], numbers)
+    return text + "".join(f"{note}\n" for note in notes), numbers_csv(["data", "name", "from", "n", *METRICS], numbers)
 
 
 def _methods(rows: Sequence[Row]) -> set[str]:

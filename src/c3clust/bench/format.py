@@ -1,7 +1,5 @@
-"""Rows -> tables as Markdown, LaTeX and CSV. A run that went wrong is listed below its table with the reason."""
+"""Rows -> tables as Markdown, LaTeX and CSV. Failed runs are listed below their table with the reason."""
 
-import csv
-import io
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
@@ -11,11 +9,12 @@ import numpy as np
 from c3clust.bench.job import Result
 from c3clust.bench.statistics import ENOUGH, METRICS, Row, Scores, best, compare, mean_and_std, rows, title
 from c3clust.files import write_atomically
-from c3clust.text import to_cell
+from c3clust.records.tables import csv_text
 
 FILES = ("table.md", "table.tex", "table.csv", "runs.csv", "differences.csv")
 CLOCKS = ("seconds", "processor_seconds")
 DIFFERENCES = f"Differences, seed by seed: mean (min, max); from {ENOUGH} seeds on, mean [95 % t interval]."
+EPOCHS = "Epochs: the fraction of a method's own that fits into the budget, the same for all seeds; –: none."
 CITED = [f"{metric.upper()} (cited)" for metric in METRICS]
 SIGNS = {"&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "±": r"$\pm$", "–": "--", "ζ": r"$\zeta$", "Γ": r"$\Gamma$"}
 
@@ -30,16 +29,20 @@ def write(out: Path, results: Sequence[Result], compared: Sequence[tuple[str, st
 
 
 def markdown(rows: Sequence[Row], compared: Sequence[tuple[str, str]] = ()) -> str:
-    """One table per dataset, what went wrong below it, and the paired differences of the given pairs of names."""
+    """One table per dataset, its failed runs below it, and the paired differences of the given pairs of names."""
     parts = []
     for data, members in _by_dataset(rows):
         cited, highest = any(row.cited for row in members), best(members)
-        head = ["method", "ACC", "NMI", "ARI", "wall time", "processor time", "runs", *(CITED if cited else [])]
+        budget = any(row.share is not None for row in members)
+        head = ["method", "ACC", "NMI", "ARI", "wall time", "processor time", *(["epochs"] if budget else []), "runs"]
+        head += CITED if cited else []
         lines = [f"**{data}**", "", f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
         for row in members:
             cells = [title(row), *_scores(row, highest, "**{}**"), *(_time(row.seconds(clock)) for clock in CLOCKS)]
-            cells += [_count(row), *(_cited(row) if cited else [])]
+            cells += [*([_share(row)] if budget else []), _count(row), *(_cited(row) if cited else [])]
             lines.append(f"| {' | '.join(cells)} |")
+        if budget:
+            lines += ["", EPOCHS]
         if cited:
             lines += ["", "Cited: as reported in the C3 paper (BMVC 2023, Table 1), not run here."]
             lines += [f"Cited {row.name}: {row.note}." for row in members if row.note]
@@ -73,22 +76,17 @@ def latex(rows: Sequence[Row]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def csv_text(head: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
+def numbers_csv(head: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
     """A CSV file as text: floats in six digits, None as an empty cell."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(head)
-    cells = (["" if v is None else f"{v:.6g}" if isinstance(v, float) else to_cell(v) for v in line] for line in lines)
-    writer.writerows(cells)
-    return text.getvalue()
+    return csv_text(head, ([f"{v:.6g}" if isinstance(v, float) else v for v in line] for line in lines), end="\n")
 
 
 def _table_csv(rows: Sequence[Row]) -> str:
-    """Mean, standard deviation and n of each metric, times, and cited values: one line per row."""
+    """Mean, standard deviation and n of each metric, times, and cited values: one line per row, as in the Markdown."""
     head = ["data", "name", "method", "n", *(f"{m}_{kind}" for m in METRICS for kind in ("mean", "std")), *CLOCKS]
     head += ["failed", "diverged", "collapsed", *(f"{m}_cited" for m in METRICS)]
     lines = []
-    for row in rows:
+    for row in (row for _, members in _by_dataset(rows) for row in members):
         statuses = [r.status for r in row.results]
         line: list[object] = [row.data, title(row), row.method, len(row.values("acc"))]
         for values in map(row.values, METRICS):
@@ -96,17 +94,20 @@ def _table_csv(rows: Sequence[Row]) -> str:
             line += [float(np.std(values, ddof=1)) if len(values) > 1 else None]
         line += [*map(row.seconds, CLOCKS), *(statuses.count(s) for s in ("failed", "diverged", "collapsed"))]
         lines.append(line + [(row.cited or {}).get(m) for m in METRICS])
-    return csv_text(head, lines)
+    return numbers_csv(head, lines)
 
 
 def _runs_csv(results: Iterable[Result]) -> str:
     head = ["data", "name", "method", "seed", "status", "reason", *METRICS, *(f"{m}_z" for m in METRICS), *CLOCKS]
+    head += ["budget", "share", "epochs"]
     lines = []
     for r in results:
         scores = [(kind or {}).get(m) for kind in (r.scores, r.scores_z) for m in METRICS]
         job = [r.job.data, r.job.name, r.job.method, r.job.seed]
-        lines.append([*job, r.status, r.reason, *scores, r.seconds, r.processor_seconds, r.folder])
-    return csv_text([*head, "folder"], lines)
+        epochs = " ".join(f"{name}={number}" for name, number in (r.allowed or {}).items())
+        budget = [r.job.budget, r.share, epochs]
+        lines.append([*job, r.status, r.reason, *scores, r.seconds, r.processor_seconds, *budget, r.folder])
+    return numbers_csv([*head, "folder"], lines)
 
 
 def _differences_csv(rows: Sequence[Row]) -> str:
@@ -117,7 +118,7 @@ def _differences_csv(rows: Sequence[Row]) -> str:
             d = compare(a, b, metric)
             spread = (d.low, d.high) if d.n > 1 else (None, None)
             lines.append([a.data, title(a), title(b), metric, d.mean, *spread, d.n])
-    return csv_text(["data", "first", "second", "metric", "mean", "low", "high", "n"], lines)
+    return numbers_csv(["data", "first", "second", "metric", "mean", "low", "high", "n"], lines)
 
 
 def _differences(rows: Sequence[Row], compared: Sequence[tuple[str, str]]) -> str:
@@ -147,12 +148,17 @@ def _scores(row: Row, highest: Scores, bold: str) -> Iterator[str]:
         yield (bold if is_best else "{}").format(mean_and_std(values) if values else "–")
 
 
+def _share(row: Row) -> str:
+    trained = any(r.allowed for r in row.results)
+    return f"{row.share:.0%}" if trained and row.share is not None else "–"
+
+
 def _reasons(row: Row) -> list[str]:
     return [f"{title(row)}, seed {r.job.seed}: {r.status}. {r.reason}" for r in row.not_ok()]
 
 
 def _count(row: Row) -> str:
-    """The number of runs, and how many of them went wrong in which way."""
+    """The number of runs, and of those that failed, diverged or collapsed."""
     wrong = [r.status for r in row.not_ok()]
     counts = ", ".join(f"{wrong.count(status)} {status}" for status in dict.fromkeys(wrong))
     return (f"{len(row.results)} ({counts})" if counts else str(len(row.results))) if row.results else "cited"

@@ -4,13 +4,13 @@
         job.json        the job
         last/           the last checkpoint of a CC that can be trained on (worker.py)
         result.json     status, reason, scores, seconds; written when the job is done
-        epochs.jsonl    scores and counts of pairs after each epoch, where true labels are known (watch.py)
+        epochs.jsonl    scores and counts of pairs after each epoch, if true labels are known (watch.py)
         log.txt         output of the worker process
         run/            the run folder (runs/), without a report page
 
 The key is a hash of everything that decides the result: data, method, every parameter (defaults too, so that a changed
-default gives another job), seed, and the network that C3 starts from. The version of the code is not part of it: after
-a change of a method, use another OUT.
+default gives another job), seed, budget, and the network that C3 starts from. The version of the code is not part of
+it: after a change of a method, use another OUT.
 """
 
 import hashlib
@@ -32,7 +32,8 @@ from c3clust.records.record import RunRecord
 from c3clust.runs.lock import locked
 from c3clust.seal import is_own, seal
 
-NOT_IN_KEY = ("random_state", "verbose", "device", "compile", "start")  # decide nothing, or have a field of their own
+# Parameters that do not affect the result, or have their own field.
+NOT_IN_KEY = ("random_state", "verbose", "device", "compile", "start")
 DONE = ("ok", "diverged", "collapsed")  # would end the same way again; failed jobs are run again
 
 
@@ -43,7 +44,8 @@ class Job:
     data: the name or path of a dataset; `options` go to `data.load`. name: the name in tables, by default the method's;
     it is not part of the key, so two studies that name the same job differently share its run. start: the job whose
     network C3 starts from. after: the same job with fewer epochs, from whose last checkpoint this one is trained on;
-    the result is the same without it, bit for bit, so it is not part of the key.
+    the result is the same without it, bit for bit, so it is not part of the key. budget: CPU seconds that the fit
+    may take; its epochs are fewer where it needs more (budget.py).
     """
 
     data: str
@@ -54,6 +56,7 @@ class Job:
     start: "Job | None" = None
     options: dict[str, Any] = field(default_factory=dict)
     after: "Job | None" = field(default=None, compare=False)
+    budget: float | None = None
 
     def __post_init__(self) -> None:
         if not self.name:
@@ -69,10 +72,11 @@ class Job:
         content["options"] = {name: value for name, value in self.options.items() if value is not None}
         content["params"] = {name: value for name, value in params.items() if name not in NOT_IN_KEY}
         content["start"] = self.start.key if self.start else _start_key(self.params.get("start"))
+        content |= {} if self.budget is None else {"budget": float(self.budget)}
         return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()[:12]
 
     def plain(self) -> dict[str, Any]:
-        named = ("data", "method", "params", "seed", "name", "options")
+        named = ("data", "method", "params", "seed", "name", "options", "budget")
         others = {"start": self.start and self.start.plain(), "after": self.after and self.after.plain()}
         return {name: getattr(self, name) for name in named} | others
 
@@ -89,12 +93,13 @@ class Job:
 class Result:
     """The result of a job.
 
-    status: "ok"; "collapsed" or "diverged": training went wrong, `reason` says how, and the scores are those of the
+    status: "ok"; "collapsed" or "diverged": training failed, `reason` states how, and the scores are those of the
     labels it still produced, if any; "failed": it ended without a result; "missing": it has not been run.
-    scores_z: of spherical k-means in z, for CC and C3 without an encoder. seconds: wall time of this run, without its
-    start; processor_seconds: processor time, which other programs do not affect; 0 if the run was interrupted.
-    encoder: the encoder whose features were clustered, if any. Such results have tables of their own, since an encoder
+    scores_z: of spherical k-means in z, for CC and C3 without an encoder. seconds: wall-clock time of this run, without
+    its start; processor_seconds: CPU time, which other programs do not affect; 0 if the run was interrupted.
+    encoder: the encoder whose features were clustered, if any. Such results have separate tables, since an encoder
     may have been trained with labels. memory, memory_before: bytes in use at most, and before training.
+    allowed, share: of a job with a budget, the epochs by parameter, and their fraction of the method's own epochs.
     """
 
     job: Job
@@ -108,6 +113,8 @@ class Result:
     encoder: str = ""
     memory: float = 0.0
     memory_before: float = 0.0
+    allowed: dict[str, int] | None = None
+    share: float | None = None
 
     @property
     def run(self) -> Path:
@@ -174,7 +181,7 @@ def result_of(out: str | Path, job: Job) -> Result:
     folder = folder_of(out, job)
     path = folder / "result.json"
     if not path.exists():
-        reason = "it was begun and not finished" if folder.exists() else "it has not been run"
+        reason = "it was started and not finished" if folder.exists() else "it has not been run"
         return Result(job, folder, "missing", reason)
     try:
         return Result(job, folder, **read_json(path))
@@ -194,13 +201,14 @@ def write_result(folder: Path, status: str, reason: str = "", **numbers: Any) ->
 def remember(out: str | Path, jobs: Sequence[Job]) -> list[Job]:
     """Add the jobs to OUT/jobs.json, the list of all jobs in the tables of OUT, and return the whole list.
 
-    A job replaces one with the same dataset, encoder, name and seed, whose parameters were others.
+    A job replaces one with the same dataset, encoder, budget, name and seed, whose parameters were others.
     """
     path = Path(out) / "jobs.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     with locked(path.parent):
         before = _remembered(path)
-        known = {(job.data, job.params.get("encoder"), job.name, job.seed): job for job in [*before, *jobs]}
+        every = [*before, *jobs]
+        known = {(job.data, job.params.get("encoder"), job.budget, job.name, job.seed): job for job in every}
         plain = [job.plain() for job in known.values()]
         write_json(path, {"jobs": plain, "seal": seal("jobs.json", plain)})
     return list(known.values())

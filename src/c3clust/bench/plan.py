@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from c3clust import methods
+from c3clust import checks, data, methods
 from c3clust.bench.job import Job
 from c3clust.bench.statistics import in_order
-from c3clust.errors import InputError, suggest
+from c3clust.errors import C3ClustError, InputError, suggest
 from c3clust.recipes.resolve import Resolved, absolute, resolve
 
 STAGE = ("epochs", "batch_size", "lr", "schedule", "warmup")  # parameters of CC that C3 has as cc_NAME
@@ -23,11 +23,15 @@ def plan(
     labels: str | None = None,
     encoder: str | None = None,
     start: str | None = None,
+    budget: float | None = None,
 ) -> list[Job]:
     """One job per source, method and seed, all on the features of `encoder` if it is given.
 
-    A setting is "method.parameter=value". `start` is the network that C3 starts from, and CC is that network as it is.
+    A setting is "method.parameter=value". `start` is the network that C3 starts from, and CC is that network unchanged.
+    `budget`: CPU seconds for each of them.
     """
+    if budget is not None:
+        checks.number("budget", budget, 0.1, why="it is the CPU time per run in seconds. A usual value is 60.")
     known = in_order()
     for name in names:
         methods.find(name)
@@ -40,7 +44,8 @@ def plan(
             given = {"params": {"encoder": encoder}, "options": {"labels": labels}}
             run = resolve(name, recipe, own, source, k, count_classes=True, **given)
             k = run.params["n_clusters"]  # counted once per source
-            jobs += [job_of(run, seed, start) for seed in seeds]
+            by_views = name == "c3" and budget is None and guided_by_views(run)
+            jobs += [job_of(run, seed, start, by_views, budget) for seed in seeds]
     return jobs
 
 
@@ -53,19 +58,33 @@ def _split(setting: str, known: Sequence[str]) -> tuple[str, str]:
     return found, setting.removeprefix(f"{found}.")
 
 
-def job_of(run: Resolved, seed: int, start: str | None = None) -> Job:
-    """The job of a resolved run. C3 by views starts from the CC of its seed, which is then trained once for all."""
+def guided_by_views(run: Resolved) -> bool:
+    """Whether a run of C3 trains CC first. Where the parameters leave it open, the data decide, as they do in `fit`."""
+    c3 = methods.load("c3")(**run.params)
+    if c3.guidance == "auto" and c3._uses_neighbours:
+        try:
+            c3._choose_preprocessor(data.load(run.source, **run.load_options))
+        except C3ClustError:  # the runs will report the error
+            return False
+    return not c3._uses_neighbours
+
+
+def job_of(run: Resolved, seed: int, start: str | None, by_views: bool, budget: float | None = None) -> Job:
+    """The job of a resolved run. C3 by views starts from the CC of its seed, which is then trained only once.
+
+    A budget holds for all stages of a method, so C3 trains its own CC then.
+    """
+    shared: dict[str, Any] = {"options": run.options, "budget": budget}
     if run.method == "cc" and start is not None:
-        return Job(run.source, "cc", run.params | given_network(start, seed), seed, options=run.options)
-    by_views = run.method == "c3" and not methods.load("c3")(**run.params)._uses_neighbours
+        return Job(run.source, "cc", run.params | given_network(start, seed), seed, **shared)
     if run.method != "c3" or run.params.get("start") is not None or not (by_views or start):
-        return Job(run.source, run.method, run.params, seed, options=run.options)
+        return Job(run.source, run.method, run.params, seed, **shared)
     stage_2 = {name: value for name, value in run.params.items() if not name.startswith("cc_")}
-    return Job(run.source, "c3", stage_2, seed, start=stage_1(run, seed, start), options=run.options)
+    return Job(run.source, "c3", stage_2, seed, start=stage_1(run, seed, start), **shared)
 
 
 def stage_1(run: Resolved, seed: int, start: str | None = None) -> Job:
-    """The CC that a run of C3 by views starts from; with `start`, that network as it is."""
+    """The CC that a run of C3 by views starts from; with `start`, that network unchanged."""
     shared = set(methods.parameters("cc")) - {*STAGE, "start"}
     params = {name: value for name, value in run.params.items() if name in shared}
     params |= {name: run.params[f"cc_{name}"] for name in STAGE if f"cc_{name}" in run.params}
@@ -77,7 +96,7 @@ def given_network(start: str, seed: int, epochs: int = 0) -> dict[str, Any]:
     """Parameters of CC that continue from a network, where "{seed}" in its path is the seed."""
     path = Path(start.replace("{seed}", str(seed)))
     if not path.exists():
-        raise InputError(f"--start {path} does not exist: name a run folder or a checkpoint of CC's released code.")
+        raise InputError(f"--start {path} does not exist: give a run folder or a checkpoint of CC's released code.")
     return {"start": absolute(str(path)), "epochs": epochs}
 
 

@@ -25,7 +25,7 @@ def run(
 ) -> list[Result]:
     """Run the missing jobs, at most `workers` at a time, and return one result per job, in their order.
 
-    A job that others start from is run before them, once for all. Finished jobs are skipped, interrupted ones resumed,
+    A job that others start from is run before them, only once. Finished jobs are skipped, interrupted ones resumed,
     failed ones run again. `on_result` is called with each result. With several workers, each uses one thread.
     """
     out = Path(out)

@@ -12,7 +12,7 @@ from inspect import signature
 from typing import Any
 
 from c3clust import data, methods
-from c3clust.bench.format import markdown_table
+from c3clust.bench.format import markdown_table, numbers_csv
 from c3clust.bench.job import Job, Result
 from c3clust.errors import InputError, suggest
 from c3clust.text import duration
@@ -25,6 +25,7 @@ SHARE = 0.4  # of that, which convolutions are assumed to reach
 PASSES = 7  # forward passes per sample and epoch: 2 views, 3 each with their gradient, and 1 for evaluation
 STAGES = {"cc": "cc_", "c3": ""}  # prefixes of the parameters of C3's stages
 LIMIT = "limit"
+DAY = 24 * 3600.0  # seconds
 
 
 @dataclass(frozen=True)
@@ -46,10 +47,10 @@ class Rehearsal:
         params, known = dict(job.params), _defaults(job.method)
         sizes = {name: params.get(name, known[name]) for name in known if name.endswith("batch_size")}
         sizes = {name: min(size, self.batch or size) for name, size in sizes.items() if isinstance(size, int)}
-        params |= {name: epochs for name in known if name.endswith("epochs")} | sizes
+        params |= {name: epochs for name in known if name.endswith("epochs") and params.get(name) != 0} | sizes
         n = max(self.steps * max(sizes.values(), default=1), params.get("n_clusters", 2))
         start, after = (each and self.shorten(each) for each in (job.start, job.after))
-        return replace(job, params=params, options=job.options | {LIMIT: n}, start=start, after=after)
+        return replace(job, params=params, options=job.options | {LIMIT: n}, start=start, after=after, budget=None)
 
 
 @dataclass(frozen=True)
@@ -75,8 +76,8 @@ def costs(pairs: Sequence[tuple[Job, Result]], gpu: str) -> list[Cost]:
     found: dict[tuple[str, str], Cost] = {}
     for real, result in pairs:
         for stage in result.record.stages if result.status in ("ok", "collapsed") else ():
-            cost = _cost(real, result, stage, gpu)
-            found.setdefault((real.key, stage["name"]), cost)
+            if stage["epochs"]:  # else nothing was trained, as where so few epochs leave none for a warm-up
+                found.setdefault((real.key, stage["name"]), _cost(real, result, stage, gpu))
     return list(found.values())
 
 
@@ -91,11 +92,12 @@ def _cost(real: Job, result: Result, stage: dict[str, Any], gpu: str) -> Cost:
     steps = max(few // batch, 1) * stage["epochs"]
     seconds = sum(stage["curves"]["seconds"]) / steps * _undisturbed(result)
     whole = n // real_batch * epochs
-    flops = _flops(result) if real.method in STAGES else None
+    flops, kept = _network(result) if real.method in STAGES else (None, 0.0)
+    kept = min(result.memory_before + kept, result.memory)  # whatever the batch is
     per_second = GPUS[gpu] * SHARE
     return Cost(
         real.data, real.name, stage["name"], batch, steps, seconds, result.memory, real_batch,
-        result.memory_before + (result.memory - result.memory_before) * real_batch / batch, whole,
+        kept + (result.memory - kept) * real_batch / batch, whole,
         seconds * real_batch / batch * whole,
         None if flops is None else PASSES * flops * whole * real_batch / per_second,
     )  # fmt: skip
@@ -110,15 +112,20 @@ def _undisturbed(result: Result) -> float:
     return min(1.0, result.processor_seconds / result.seconds)
 
 
-def _flops(result: Result) -> float:
-    """Operations of one forward pass of one sample, counted by torch."""
+def _network(result: Result) -> tuple[float, float]:
+    """Operations of one forward pass of one sample, counted by torch; bytes that are kept whatever the batch is.
+
+    These are weights, gradients and Adam's two moments; on a CPU also the network of the start, and the copies of
+    weights and moments that go into a checkpoint.
+    """
     import torch
     from torch.utils.flop_counter import FlopCounterMode
 
     model = methods.load_model(result.run)
     with FlopCounterMode(display=False) as counter, torch.no_grad():
         model.network_(torch.zeros(1, *model.input_shape_, device=model.device_))
-    return float(counter.get_total_flops())
+    size = sum(p.numel() * p.element_size() for p in model.network_.parameters())
+    return float(counter.get_total_flops()), size * (4.0 if torch.cuda.is_available() else 8.0)
 
 
 def markdown(found: Sequence[Cost], rehearsal: Rehearsal) -> str:
@@ -135,8 +142,20 @@ def markdown(found: Sequence[Cost], rehearsal: Rehearsal) -> str:
     peak = f"{GPUS[rehearsal.gpu] / 1e12:g} TFLOPS in float32"
     text += f"\nAll together: {duration(total)} here, {duration(gpu)} on one {rehearsal.gpu.upper()}.\n"
     text += f"GPU: by operations, {SHARE:.0%} of {peak}; reading and decoding are not in it. "
-    text += "Memory and time at the recipe's batch are in proportion to the batch. "
+    text += "Time at the recipe's batch is in proportion to the batch, and so is memory beyond the weights. "
     return text + "Time is without what other programs took.\n"
+
+
+def numbers(found: Sequence[Cost], gpu: str) -> str:
+    """The same table as CSV."""
+    head = ["data", "run", "stage", "batch", "steps", "step_seconds", "memory_gb", "recipe_batch", "recipe_memory_gb",
+            "recipe_steps", "days_here", f"days_{gpu}"]  # fmt: skip
+    lines = [
+        [c.data, c.name, c.stage, c.batch, c.steps, c.step_seconds, c.memory / 2**30, c.real_batch,
+         c.real_memory / 2**30, c.real_steps, c.seconds / DAY, None if c.gpu_seconds is None else c.gpu_seconds / DAY]
+        for c in found
+    ]  # fmt: skip
+    return numbers_csv(head, lines)
 
 
 def _bytes(value: float) -> str:
@@ -144,7 +163,8 @@ def _bytes(value: float) -> str:
 
 
 def _defaults(method: str) -> dict[str, Any]:
-    return {name: p.default for name, p in signature(methods.find(method)).parameters.items()}
+    known = {name: p.default for name, p in signature(methods.find(method)).parameters.items()}
+    return known | ({"cc_batch_size": _defaults("cc")["batch_size"]} if method == "c3" else {})  # which "auto" is
 
 
 def _value(job: Job, name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Results -> rows: mean and spread over seeds, the paper's numbers beside ours, paired differences of two methods.
+"""Results -> rows: mean and standard deviation over seeds, the paper's numbers, paired differences of two methods.
 
 A run that collapsed or diverged counts with the labels it still produced, if any. Numbers that the paper reports for
 the same dataset come from cited.csv.
@@ -37,9 +37,14 @@ class Row:
         return [r.scores[metric] for r in self.results if r.scores]
 
     def seconds(self, clock: str = "seconds") -> float | None:
-        """Mean wall time (or "processor_seconds") of a run including its start; None if it is not known."""
+        """Mean wall-clock time (or "processor_seconds") of a run including its start; None if it is not known."""
         times = [total for r in self.results if (total := r.total(clock))]
         return float(np.mean(times)) if times else None
+
+    @property
+    def share(self) -> float | None:
+        """The fraction of its own epochs that a method trains within the budget; None without a budget."""
+        return next((r.share for r in self.results if r.share is not None), None)
 
     def not_ok(self) -> list[Result]:
         return [r for r in self.results if r.status != "ok"]
@@ -99,14 +104,13 @@ def compare(a: Row, b: Row, metric: str) -> Difference:
 def rows(results: Iterable[Result]) -> list[Row]:
     """One row per name and dataset: methods with their default parameters in the paper's order, then other names.
 
-    Runs on the features of an encoder count as another dataset, so they never share a table with others. Of two runs
-    with the same seed, as those with encoder="auto" and with the encoder that it means, the last counts. The paper's
-    numbers for a dataset are added to our rows; methods that this package lacks get rows of their own.
+    Runs on the features of an encoder, or with a budget, count as another dataset, so they share no table with others.
+    Of two runs with the same seed, as those with encoder="auto" and with the encoder that it means, the last counts.
+    The paper's numbers for a dataset are added to our rows; methods that this package lacks get their own rows.
     """
     known, grouped = in_order(), defaultdict[tuple[str, str], list[Result]](list)
     for result in sorted(results, key=lambda r: known.index(r.job.name) if r.job.name in known else len(known)):
-        place = f"{result.job.data}, features of {result.encoder}" if result.encoder else result.job.data
-        grouped[place, result.job.name].append(result)
+        grouped[_place(result), result.job.name].append(result)
     known_scores, ours, used = cited(), [], set()
     for (data, name), found in grouped.items():
         members = list({result.job.seed: result for result in found}.values())
@@ -116,6 +120,13 @@ def rows(results: Iterable[Result]) -> list[Row]:
         ours.append(Row(data, name, method, members, same.cited if same else None, same.note if same else ""))
     datasets = {row.data for row in ours}
     return ours + [row for row in known_scores if row.data in datasets and id(row) not in used]
+
+
+def _place(result: Result) -> str:
+    """The dataset, as the title of its table."""
+    encoder = f", features of {result.encoder}" if result.encoder else ""
+    budget = result.job.budget
+    return f"{result.job.data}{encoder}" + ("" if budget is None else f", {budget:g} s of CPU time per run")
 
 
 def cited() -> list[Row]:

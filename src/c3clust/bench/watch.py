@@ -41,7 +41,7 @@ def pair_counts(z: Tensor, y: np.ndarray, zetas: Sequence[float]) -> dict[str, d
 
 
 class Watch(Checkpoints):
-    """Checkpoints of CC or C3 that also append a line per epoch to epochs.jsonl beside the run folder."""
+    """Checkpoints of CC or C3 that also append a line per epoch to epochs.jsonl next to the run folder."""
 
     def __init__(self, y: np.ndarray, run: Path, minutes: float = 10.0) -> None:
         super().__init__(run, minutes)
@@ -49,7 +49,11 @@ class Watch(Checkpoints):
 
     def save(self, stage: int, training: TrainingState) -> None:
         if training.step == 0:
-            self._evaluate(stage, training.epoch, training.network, training, training.labels.numpy())
+            labels = training.labels.numpy()
+            if not getattr(training.objective, "assigns", True):  # then the loop has not evaluated them
+                parts = embed(training.network, training.x, training.size)
+                labels = torch.cat([c.argmax(dim=1) for _, c in parts]).numpy()
+            self._evaluate(stage, training.epoch, training.network, training, labels)
         super().save(stage, training)
 
     def save_end(self, stage: int, network: nn.Module, context: Any, note: dict[str, Any]) -> None:

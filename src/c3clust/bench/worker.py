@@ -4,14 +4,16 @@ Each line of standard input is the folder of a job; an empty line means that the
 without an empty line, the parent process has died, and the worker exits at once.
 """
 
+import math
 import os
 import queue
 import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ import numpy as np
 import torch
 
 from c3clust import data, methods, metrics
+from c3clust.bench.budget import Allowance, allowance
 from c3clust.bench.job import Job, folder_of, write_result
 from c3clust.bench.watch import Watch
 from c3clust.data.samples import Dataset
@@ -37,7 +40,7 @@ from c3clust.training.checkpoint import Checkpoints
 
 WATCHED = ("cc", "c3")  # their z has unit rows, and their heads give labels at every epoch
 SUPERVISION = {"yes": "trained with labels", "no": "trained without labels"}
-LAST = "last"  # beside the run folder: its last checkpoint
+LAST = "last"  # next to the run folder: its last checkpoint
 PATIENCE = 30.0  # seconds to wait for another process to release the folder
 
 
@@ -60,17 +63,22 @@ def _fit(out: Path, folder: Path, job: Job) -> tuple[str, str, dict[str, Any]]:
     """Status, reason, and the numbers of a finished run."""
     options = load_options(job.method, job.params, job.options)
     samples, run = data.load(job.data, **options), folder / "run"
-    y = samples.y if job.method in WATCHED else None
+    features = folder.parent / FEATURES  # all jobs on the same data share them
+    open_run = partial(Run, source=job.data, options=options, page=False, features=features)
+    y = samples.y if job.method in WATCHED and job.budget is None else None  # which takes CPU time
     checkpoints = partial(_checkpoints, out, folder, job, Checkpoints if y is None else partial(Watch, y))
     finished = (run / "record.json").exists()
     before = _base_memory()
     peak_memory(reset=True)
-    seconds = 0.0 if finished else _train(samples, options, run, job, out, checkpoints)
+    allowed = _allowance(job, out, samples, open_run)
+    seconds = 0.0 if finished else _train(job, out, samples, open_run(run, checkpoints=checkpoints), allowed.epochs)
     record, labels = RunRecord.read(run / "record.json"), Assignments.read(run).clusters
     # the record of a resumed run counts from there on, its stages count everything
     wall = max(record.seconds, sum(stage["seconds"] for stage in record.stages))
     numbers: dict[str, Any] = {"scores": record.scores, "seconds": wall, "processor_seconds": seconds}
     numbers |= {"memory": peak_memory(), "memory_before": before}
+    if job.budget is not None:
+        numbers |= {"allowed": allowed.epochs, "share": allowed.share}
     if record.encoder is not None:
         training = SUPERVISION.get(record.encoder["labels"], "trained somehow")
         numbers["encoder"] = f"{record.encoder['name']}, {training}"
@@ -81,16 +89,35 @@ def _fit(out: Path, folder: Path, job: Job) -> tuple[str, str, dict[str, Any]]:
     return *_judge(record, labels), numbers
 
 
-def _train(samples: Dataset, options: dict[str, Any], run: Path, job: Job, out: Path, checkpoints: Any) -> float:
-    """Train or resume, and return the processor time; 0 for a resumed run, of which only a part was measured."""
-    params, is_new = dict(job.params), not ((run / "request.json").exists() or _last(out, job.after))
+def _train(job: Job, out: Path, samples: Dataset, folder: Run, epochs: dict[str, int]) -> float:
+    """Train or resume, and return the CPU time; 0 for a resumed run, of which only a part was measured."""
+    is_new = not ((folder.folder / "request.json").exists() or _last(out, job.after))
+    began = time.process_time()
+    _estimator(job, out, epochs).fit(samples, run_dir=folder)
+    return time.process_time() - began if is_new else 0.0
+
+
+def _estimator(job: Job, out: Path, epochs: dict[str, int]) -> Any:
+    """The estimator of the job, with the epochs that it is allowed."""
+    params = job.params | epochs
     if job.start is not None:
         params["start"] = str((folder_of(out, job.start) / "run").absolute())
-    began = time.process_time()
-    features = run.parents[1] / FEATURES  # all jobs on the same data share them
-    folder = Run(run, source=job.data, options=options, page=False, checkpoints=checkpoints, features=features)
-    methods.find(job.method)(**params, random_state=job.seed).fit(samples, run_dir=folder)
-    return time.process_time() - began if is_new else 0.0
+    return methods.find(job.method)(**params, random_state=job.seed)
+
+
+def _allowance(job: Job, out: Path, samples: Dataset, run: Callable[..., Run]) -> Allowance:
+    """The epochs within the budget of the job, measured once for all seeds. True labels are left out."""
+    if job.budget is None:
+        return Allowance()
+    first = folder_of(out, replace(job, seed=0))
+    place = first.with_name(f"{first.name}.budget")
+    make_folder(place)
+
+    def fit(folder: Path, checkpoints: Any) -> Any:
+        return _estimator(job, out, {}).fit(replace(samples, y=None), run_dir=run(folder, checkpoints=checkpoints))
+
+    with _owned(place, math.inf):
+        return allowance(place, job, fit)
 
 
 @cache
@@ -102,7 +129,7 @@ def _base_memory() -> float:
 def peak_memory(reset: bool = False) -> float:
     """The most bytes that were in use since the last reset: of the GPU if there is one, else of this process.
 
-    0 where the system does not tell.
+    0 if the system does not report it.
     """
     if torch.cuda.is_available():
         if reset:
@@ -142,7 +169,7 @@ def _last(out: Path, job: Job | None) -> list[Path]:
 
 
 def _judge(record: RunRecord, labels: np.ndarray) -> tuple[str, str]:
-    """Status and reason: whether training went wrong, decided without true labels."""
+    """Status and reason: whether training failed, decided without true labels."""
     for stage in record.stages:
         decision = stage.get("guard", {}).get("decision")
         if decision:
@@ -150,14 +177,14 @@ def _judge(record: RunRecord, labels: np.ndarray) -> tuple[str, str]:
     effective = effective_clusters(np.bincount(labels).tolist())
     if effective < record.n_clusters / 2:
         share = f"{effective:.1f} of {record.n_clusters} clusters"
-        return "collapsed", f"The labels make up {share} (exp of the entropy of their sizes)."
+        return "collapsed", f"The labels use only {share} (exp of the entropy of the cluster sizes)."
     return "ok", ""
 
 
 @contextmanager
-def _owned(folder: Path) -> Iterator[None]:
+def _owned(folder: Path, patience: float = PATIENCE) -> Iterator[None]:
     """Lock the folder; wait a while if a process that is about to end still holds it."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + patience
     with ExitStack() as stack:
         while True:
             try:

@@ -68,7 +68,7 @@ def draw(rows: Rows) -> Figure:
     for column, (data, here) in enumerate(parts.items()):
         lines = [(name, shades[name], select(here, name=name)) for name in distinct(here, "name")]
         curves(axes[column :: len(parts)], lines, {"acc": "ACC", "nmi": "NMI"}, "epoch of stage 2", 0)
-        axes[column].set(title=data, xlabel="")
+        axes[column].set(title=Path(data).name, xlabel="")
         for axis in axes[column :: len(parts)] if column else ():
             axis.set_ylabel("")
     handles = {label: line for axis in axes for line, label in zip(*axis.get_legend_handles_labels(), strict=True)}

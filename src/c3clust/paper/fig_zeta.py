@@ -1,6 +1,7 @@
 """The threshold ζ: ACC, NMI, loss and positives per view during stage 2."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
@@ -14,7 +15,10 @@ ORDER = 5
 SEVERAL = True
 ZETAS = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 ZETAS_OF_MANY = (0.6, 0.85, 0.9, 0.95)  # for 100 clusters and more, as the paper does for Tiny-ImageNet
-SHADES = ("#46166b", "#3b528b", "#21918c", "#5ec962", "#c8b500", "#e07b39")  # dark to light: small to large ζ
+SHADES = {
+    0.4: "#46166b", 0.5: "#3b528b", 0.6: "#21918c", 0.7: "#5ec962", 0.8: "#c8b500", 0.85: "#8c6d1f", 0.9: "#e07b39",
+    0.95: "#a3122a",
+}  # fmt: skip
 LABELS = {"acc": "ACC", "nmi": "NMI", "loss": "C3 loss (nats)", "positives_per_view": "positives per view (views)"}
 
 
@@ -71,12 +75,11 @@ def draw(rows: Rows) -> Figure:
         for i, (data, here) in enumerate(parts.items()):
             own = axes[i * len(LABELS) : (i + 1) * len(LABELS)]
             curves(own, _lines(here), LABELS, "epoch of stage 2", 0, opacity=0.06)
-            own[0].set_title(data)
+            own[0].set_title(Path(data).name)
             own[0].legend(loc="best", fontsize=6, ncols=2)
     footer(figure, seeds_note(rows))
     return figure
 
 
 def _lines(rows: Rows) -> list[Line]:
-    zetas = zip(distinct(rows, "zeta"), SHADES, strict=False)
-    return [(f"ζ = {zeta:g}", shade, select(rows, zeta=zeta)) for zeta, shade in zetas]
+    return [(f"ζ = {zeta:g}", SHADES[zeta], select(rows, zeta=zeta)) for zeta in distinct(rows, "zeta")]

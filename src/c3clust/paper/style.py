@@ -67,7 +67,7 @@ def band(
     mean = np.array([np.mean(v) for v in values])
     spread = np.array([np.std(v, ddof=1) if len(v) > 1 else 0.0 for v in values])
     axis.fill_between(at, mean - spread, mean + spread, color=colour, alpha=opacity, linewidth=0)
-    axis.plot(at, mean, style, color=colour, label=label)
+    axis.plot(at, mean, style, color=colour, label=label, marker="o" if len(at) == 1 else "", markersize=3)
 
 
 def epochs(axis: Any, what: str, first: float) -> None:

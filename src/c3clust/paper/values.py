@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from c3clust.bench import Result, result_of
-from c3clust.bench.format import csv_text
+from c3clust.bench.format import numbers_csv
 from c3clust.bench.statistics import METRICS
 from c3clust.errors import RunError
 from c3clust.files import write_atomically
@@ -19,7 +19,7 @@ Figure = Any  # of matplotlib, which is optional
 
 def write_rows(path: Path, rows: Rows) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, csv_text(list(rows[0]), [list(row.values()) for row in rows]).encode())
+    write_atomically(path, numbers_csv(list(rows[0]), [list(row.values()) for row in rows]).encode())
 
 
 def read_rows(path: Path) -> Rows:
