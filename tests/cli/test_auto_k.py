@@ -21,7 +21,7 @@ def found(tmp_path_factory, c3clust_process):
 
 def test_no_number_means_auto_and_one_sentence_says_so(found):
     run, _, done = found
-    assert "No -k was given, so the number of clusters is found from the data" in done.stderr
+    assert "No -k was given: the number of clusters is estimated from the data" in done.stderr
     assert "160 samples in 4 clusters" in done.stdout
     assert "4 clusters were found, without labels" in done.stdout
     record = json.loads((run / "record.json").read_text())

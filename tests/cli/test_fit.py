@@ -76,15 +76,15 @@ def test_the_worst_finding_is_printed(c3clust, tmp_path):
     np.save(tmp_path / "x.npy", np.ones((60, 20), np.float32))
     done = c3clust("fit", tmp_path / "x.npy", "-k", 3, "-o", tmp_path / "r")
     printed = " ".join(done.stdout.split())
-    assert "60 samples in 1 cluster (3 were asked for)" in printed
-    assert "Problem: All 60 samples are the same to the method" in printed
+    assert "60 samples in 1 cluster (3 were requested)" in printed
+    assert "Problem: All 60 samples are identical to the method" in printed
     assert "About" not in printed
 
 
 def test_nothing_is_claimed_without_an_estimate(c3clust, photos, tmp_path):
     done = c3clust("fit", photos, "-k", 2, "-o", tmp_path / "r", "--method", "kmeans")
     printed = " ".join(done.stdout.split())
-    assert "How many images are in the right cluster is not known: the method kmeans" in printed
+    assert "The accuracy is unknown: the method kmeans" in printed
     assert "Nothing looks wrong" not in printed
 
 
@@ -102,14 +102,14 @@ def test_settings_reach_the_estimator(c3clust, photos, tmp_path):
         (["-k", "2", "--set", "zeta=1.4"], "zeta=1.4 is outside [-1, 1]"),
         (["-k", "2", "--set", "gamma=-1"], "gamma=-1 is outside [0, inf)"),
         (["-k", "2", "--set", "zetta=1"], "Did you mean zeta?"),
-        (["-k", "2", "--set", "zeta"], "is not name=value"),
+        (["-k", "2", "--set", "zeta"], "is not of the form name=value"),
         (["-k", "2", "--method", "kmean"], "Did you mean kmeans?"),
         (["-k", "2", "--recipe", "c3-cifar11"], "Did you mean c3-cifar10?"),
         (["-k", "2", "--device", "cuda:7"], "cannot be used here"),
         (["--method", "dec"], "The number of clusters was not given, which dec needs"),
         (["-k", "auto", "--method", "dec"], 'n_clusters="auto" is not possible with dec'),
-        (["-k", "0"], "-k 0 is neither a whole number of at least 1 nor auto"),
-        (["-k", "few"], "-k few is neither a whole number of at least 1 nor auto"),
+        (["-k", "0"], "-k 0 is neither a positive integer nor auto"),
+        (["-k", "few"], "-k few is neither a positive integer nor auto"),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_2(c3clust, photos, tmp_path, words, message):
@@ -143,7 +143,7 @@ def test_a_folder_that_holds_a_run_is_refused(c3clust, run, photos):
     before = {path: path.stat().st_mtime_ns for path in run.iterdir()}
     done = c3clust("fit", photos, "-k", 2, "-o", run)
     assert done.returncode == 2
-    assert "holds another run" in done.stderr
+    assert "contains a finished run" in done.stderr
     assert before == {path: path.stat().st_mtime_ns for path in run.iterdir()}
 
 
@@ -205,9 +205,10 @@ def test_ctrl_c_stops_in_one_sentence_that_says_how_to_go_on(c3clust, tmp_path):
     while not list((tmp_path / "r").glob("checkpoint/*.json")) and time.monotonic() < deadline:
         time.sleep(0.1)
     process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=60)
+    _, message = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert told.strip() == f"c3clust: stopped. Go on from the last epoch with: c3clust resume {tmp_path / 'r'}"
+    advice = f"Continue from the last checkpoint with: c3clust resume {tmp_path / 'r'}"
+    assert message.strip() == f"c3clust: stopped. {advice}"
     done = c3clust("fit", "digits", "-k", 10, "-o", tmp_path / "r")
     assert done.returncode == 2
     assert "resume" in done.stderr
@@ -226,7 +227,7 @@ def test_no_clusters_at_all_is_one_sentence(c3clust, three_kinds, tmp_path):
     for command in (["fit", three_kinds], ["bench", three_kinds, "--methods", "kmeans"]):
         done = c3clust(*command, "-k", "0", "-o", tmp_path / "run")
         assert done.returncode == 2
-        assert "-k 0 is neither a whole number of at least 1 nor auto" in done.stderr
+        assert "-k 0 is neither a positive integer nor auto" in done.stderr
 
 
 def test_help_shows_brackets(c3clust):

@@ -37,7 +37,7 @@ def test_the_record_of_a_table(run):
     assert set(record["scores"]) == {"acc", "nmi", "ari"}
     assert record["encoder"]["labels"] == "no"
     assert record["encoder"]["augment"] == {"policy": "table", "resample": 0.3, "mask": 0.1, "widths": [1, 2, 1]}
-    assert any("'class' is taken for true labels" in note for note in record["notes"])
+    assert any("'class' is read as true labels" in note for note in record["notes"])
     page = (run / "report.html").read_text()
     assert "40 rows in 2 clusters" in page
     assert '"traits":"columns"' in page

@@ -26,6 +26,32 @@ def test_predict_takes_one_new_picture_of_another_size(c3clust, run, tmp_path):
     assert c3clust("predict", run, tmp_path / "new").stdout.startswith("name,cluster,confidence")
 
 
+def test_predict_takes_several_pictures(c3clust, run, photos, tmp_path):
+    pictures = [str(photos / "dark" / "0.png"), str(photos / "light" / "1.png")]
+    done = c3clust("predict", run, *pictures, "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["source"] == [sample["name"] for sample in found["samples"]] == pictures
+    assert json.loads(c3clust("predict", run, pictures[0], "--json").stdout)["source"] == pictures[0]
+
+
+def test_several_sources_must_be_pictures(c3clust, run, photos, tmp_path):
+    done = c3clust("predict", run, photos / "dark", photos / "light" / "1.png")
+    assert done.returncode == 2
+    assert f"{photos / 'dark'} is not an image file" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    done = c3clust("predict", run, photos / "light" / "1.png", tmp_path / "absent.png")
+    assert done.returncode == 2
+    assert f"{tmp_path / 'absent.png'} does not exist." in done.stderr
+
+
+def test_no_json_file_is_filled_with_csv(c3clust, run, photos, tmp_path):
+    done = c3clust("predict", run, photos, "-o", tmp_path / "new.json")
+    assert done.returncode == 2
+    assert "--json" in done.stderr
+    assert not (tmp_path / "new.json").exists()
+
+
 def test_evaluate_from_the_run_and_from_a_file(c3clust, run, tmp_path):
     own = json.loads(c3clust("evaluate", run, "--json").stdout)
     assert own == pytest.approx(json.loads((run / "record.json").read_text())["scores"])

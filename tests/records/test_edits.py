@@ -68,7 +68,7 @@ def test_names_can_be_swapped_in_one_step():
         (lambda e: e.merge([1, 99]), "no cluster 99"),
         (lambda e: e.merge([1, 2]).merge([2, 3]), "2 was merged into 1"),
         (lambda e: e.merge([1, 2]).label({2: "a"}), "2 was merged into 1"),
-        (lambda e: e.apply([10]), "beyond the 10 clusters"),
+        (lambda e: e.apply([10]), "outside of the 10 clusters"),
         (lambda e: e.apply_proba(np.ones((2, 3))), "do not fit"),
     ],
 )
@@ -108,7 +108,7 @@ def test_a_refused_edit_leaves_the_file_alone(run):
 )
 def test_a_damaged_file_is_named(run, text):
     (run / "edits.json").write_text(text)
-    with pytest.raises(RunError, match=r"edits\.json is damaged.*Remove it"):
+    with pytest.raises(RunError, match=r"edits\.json is damaged.*Delete it"):
         Edits.read(run)
 
 

@@ -82,7 +82,7 @@ def test_a_doubtful_result_says_so_first(visit, run, new_record, new_quality, ma
     record = new_record(quality=quality, stages=[], command="c3clust fit photos/ -k 10 -o runs/photos")
     page = visit(write(run, record, made.view).as_uri(), width, 812, color_scheme=scheme)
     assert page.locator(".verdict .level").inner_text() == "Look here"
-    assert "Look at the 2 points below" in page.locator(".verdict").inner_text()
+    assert "Read the 2 points below" in page.locator(".verdict").inner_text()
     kinds = page.eval_on_selector_all(".findings li", "nodes => nodes.map((node) => node.dataset.kind)")
     assert kinds == ["inaccurate", "doubtful", "uneven"]
     command = page.locator("[data-kind=doubtful] code").inner_text()
@@ -160,7 +160,7 @@ def test_a_cluster_opens_and_closes(visit, made):
     rows = dialog.locator(".thumb").evaluate_all("nodes => nodes.map((node) => Number(node.dataset.row))")
     assert (np.diff(made.view.confidence[rows]) >= -1e-4).all()
     page.keyboard.press("Escape")
-    assert dialog.count() == 0
+    dialog.wait_for(state="detached")
 
 
 def test_an_image_opens_large_and_leads_to_its_cluster(visit, made):
@@ -171,7 +171,7 @@ def test_an_image_opens_large_and_leads_to_its_cluster(visit, made):
     assert name in page.locator("dialog").inner_text()
     assert pixels(page.locator("dialog .thumb")).std() > 20
     page.locator("dialog").get_by_role("button", name="Go to").click()
-    assert page.locator("dialog").count() == 0
+    page.locator("dialog").wait_for(state="detached")
     assert page.evaluate("document.activeElement.className").startswith("cluster")
 
 

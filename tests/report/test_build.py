@@ -103,7 +103,7 @@ def test_the_budget_holds_and_fewer_are_kept():
         ({"z": np.ones((3, 2))}, "z 3"),
         ({"labels": []}, "zero"),
         ({"labels": [0, -2, 1, 1]}, "-2 to 1"),
-        ({"n_clusters": 1}, "0 to 0 is needed"),
+        ({"n_clusters": 1}, "must be in 0 to 0"),
         ({"z": np.full((4, 2), np.nan)}, "NaN"),
         ({"y": [1]}, "y 1"),
     ],

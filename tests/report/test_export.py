@@ -255,7 +255,7 @@ def test_an_archive_that_lacks_an_image_is_refused(tmp_path):
     KMeans(2, random_state=0).fit(data.load(place, max_bad=0.5), run_dir=tmp_path / "run")
     with zipfile.ZipFile(place, "w") as archive:
         archive.write(tmp_path / "photos/0.png", "in/0.png")
-    with pytest.raises(InputError, match="does not hold the images of this run"):
+    with pytest.raises(InputError, match="does not contain the images of this run"):
         export_run(tmp_path / "run", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -264,7 +264,7 @@ def test_a_source_that_was_moved_is_named_again(tmp_path):
     photos(tmp_path / "photos")
     KMeans(2, random_state=0).fit(data.load(tmp_path / "photos", max_bad=0.5), run_dir=tmp_path / "run")
     (tmp_path / "photos").rename(tmp_path / "moved")
-    with pytest.raises(InputError, match="is gone: name the new one with --source"):
+    with pytest.raises(InputError, match="does not exist: give their location with --source"):
         export_run(tmp_path / "run", tmp_path / "out")
     assert export_run(tmp_path / "run", tmp_path / "out", str(tmp_path / "moved")).n
 

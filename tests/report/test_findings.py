@@ -11,28 +11,28 @@ def test_a_healthy_run_has_no_findings(kinds, new_quality):
 
 def test_empty_clusters(kinds):
     found = kinds([200, 0, 200, 0, 200])["empty"]
-    assert found.text == "Clusters 1 and 3 hold no image: 3 clusters were found, not 5."
-    assert found.advice == "That may be right: fit again with -k 3 for clusters of which none is empty."
+    assert found.text == "Clusters 1 and 3 have no images: 3 clusters were found instead of 5."
+    assert found.advice == "That may be correct: fit again with -k 3 to avoid empty clusters."
 
 
 def test_one_empty_cluster_among_named_ones(new_record):
     facts = Facts(new_record(3, 300), {0: 150, 1: 150, 2: 0}, names={0: "cats", 1: "dogs", 2: "birds"})
     assert [f.text for f in findings(facts) if f.kind == "empty"] == [
-        "birds holds no image: 2 clusters were found, not 3."
+        "birds has no images: 2 clusters were found instead of 3."
     ]
 
 
 def test_many_empty_clusters_are_not_all_listed(kinds):
     text = kinds([50] * 10 + [0] * 10)["empty"].text
-    assert text.startswith("Clusters 10, 11, 12, 13, 14, 15 and 4 more hold no image: 10 clusters were found")
+    assert text.startswith("Clusters 10, 11, 12, 13, 14, 15 and 4 more have no images: 10 clusters were found")
 
 
 def test_tiny_cluster(kinds):
-    assert "Cluster 3 is tiny" in kinds([200, 200, 200, 3])["tiny"].text
+    assert "Cluster 3 is very small" in kinds([200, 200, 200, 3])["tiny"].text
 
 
 def test_giant_cluster(kinds):
-    assert "Cluster 0 holds 70% of all images." in kinds([700, 100, 100, 100])["giant"].text
+    assert "Cluster 0 contains 70% of all images." in kinds([700, 100, 100, 100])["giant"].text
     assert "giant" not in kinds([700, 300])
 
 
@@ -53,12 +53,12 @@ def test_low_confidence_is_measured_from_guessing(kinds):
 def test_unreadable_files(kinds):
     skipped = [[f"{i}.jpg", "truncated"] for i in range(5)]
     found = kinds(data={"n": 600, "skipped": skipped})["unreadable"]
-    assert found.text.startswith("5 files were left out, unreadable: 0.jpg (truncated), 1.jpg (truncated)")
+    assert found.text.startswith("5 files were unreadable and skipped: 0.jpg (truncated), 1.jpg (truncated)")
     assert found.text.endswith("and 2 more.")
 
 
 def test_few_images(kinds):
-    assert "only 6 images for each cluster" in kinds([6] * 5)["sparse"].text
+    assert "only 6 images per requested cluster" in kinds([6] * 5)["sparse"].text
 
 
 def test_clusters_that_look_alike_come_with_the_command(kinds):
@@ -77,8 +77,7 @@ def test_a_space_without_gaps_is_told_once(kinds):
 def test_few_for_c3_on_features(kinds, new_quality):
     found = kinds([3] * 5, quality=new_quality(0.9, 0.25, doubtful=True))
     assert (
-        found["sparse"].text
-        == "There are only 3 images for each cluster asked for, so these are the clusters of k-means."
+        found["sparse"].text == "There are only 3 images per requested cluster, so these are the clusters of k-means."
     )
     assert not {"doubtful", "uneven"} & set(found)  # which are about clusters that are not shown
 
@@ -86,13 +85,13 @@ def test_few_for_c3_on_features(kinds, new_quality):
 def test_identical_samples(kinds):
     found = kinds([60, 0, 0], distinct=1)
     assert found["identical"].level == "bad"
-    assert "All 60 images are the same" in found["identical"].text
+    assert "All 60 images are identical" in found["identical"].text
     assert "collapse" not in found
 
 
 def test_fewer_distinct_samples_than_clusters(kinds):
     found = kinds([20, 20, 20, 0, 0], distinct=3)
-    assert found["identical"].text == "Only 3 of the 60 images differ, fewer than the 5 clusters asked for."
+    assert found["identical"].text == "Only 3 of the 60 images differ, fewer than the 5 requested clusters."
     assert "-k 3" in found["identical"].advice
     assert "empty" not in found
     assert "identical" not in kinds([20, 20, 20], distinct=3)
@@ -106,7 +105,7 @@ def test_a_low_estimate(kinds, new_quality):
     assert "inaccurate" not in kinds(quality=new_quality(0.85))
     worse = kinds(quality=new_quality(0.4))["inaccurate"]
     assert worse.level == "bad"
-    assert worse.text == "More images are probably in a wrong cluster than in the right one."
+    assert worse.text == "Probably more images are in a wrong cluster than in the right one."
 
 
 def test_only_images_are_exported(kinds, new_quality):
@@ -130,12 +129,11 @@ def test_kmeans_is_as_good(kinds, new_quality):
 def test_uneven_sizes_that_were_chosen_or_asked_for(kinds, new_quality):
     found = kinds([240, 80, 24], quality=new_quality(prior=0.25))["uneven"]
     assert found.text == (
-        "Clusters of very different sizes were allowed, because the heads agreed more that way: "
-        "they hold 24 to 240 images."
+        "Clusters of very different sizes were allowed, because the heads agreed more: they contain 24 to 240 images."
     )
     assert "--set prior=even" in found.advice
     asked = new_quality(prior=0.25) | {"agreement": {"0.25": 0.9}}
-    assert "as asked for by prior=0.25" in kinds([240, 80, 24], quality=asked)["uneven"].text
+    assert "as requested by prior=0.25" in kinds([240, 80, 24], quality=asked)["uneven"].text
     assert "uneven" not in kinds([240, 80, 24], quality=new_quality())
 
 

@@ -21,7 +21,7 @@ def test_positives_of_two_clusters_can_collapse_too(kinds):
 
 
 def test_hardly_any_positives(kinds):
-    assert "had hardly any effect" in kinds(stages=stages([2.0, 2.1]))["idle"].text
+    assert "had almost no effect" in kinds(stages=stages([2.0, 2.1]))["idle"].text
 
 
 def test_zeta_is_for_those_who_set_it(kinds):
@@ -62,11 +62,11 @@ def test_labels_that_still_change_are_reported_once(new_record):
 
 
 def test_a_guard_that_stopped_is_reported(new_record):
-    note = "The guard stopped stage c3 after epoch 2 (clusters die) and gave back the network of epoch 1."
+    note = "The guard stopped stage c3 after epoch 2 (clusters vanish) and restored the network of epoch 1."
     guarded = stages([12.0] * 2, labels_changed=[0.5, 0.08])
-    guarded[0]["guard"] = {"returned": 1, "decision": {"why": "clusters die"}, "limits": {}, "told": [note]}
+    guarded[0]["guard"] = {"returned": 1, "decision": {"why": "clusters vanish"}, "limits": {}, "told": [note]}
     found = findings(Facts(new_record(stages=guarded, notes=[note]), dict.fromkeys(range(10), 60)))
-    text = "Stage c3 went wrong and was stopped: the result is that of epoch 1."
+    text = "Stage c3 failed and was stopped: the result is that of epoch 1."
     assert [(f.level, f.kind, f.text) for f in found] == [("warn", "stopped", text)]
 
 
@@ -92,8 +92,8 @@ def test_a_stage_that_tells_nothing_is_passed_over(kinds, stage):
 
 def test_notes_in_words_of_the_method_are_not_findings(kinds, new_record):
     zeta = "zeta 0.85 was chosen: each view settled with 14 positives."
-    found = kinds(notes=[zeta, "Column 'id' is left out: its cells are all different."])
-    assert [f.text for f in found.values()] == ["Column 'id' is left out: its cells are all different."]
+    found = kinds(notes=[zeta, "Column 'id' is ignored: nearly all of its values differ."])
+    assert [f.text for f in found.values()] == ["Column 'id' is ignored: nearly all of its values differ."]
     assert is_technical(zeta)
 
 

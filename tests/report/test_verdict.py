@@ -55,14 +55,11 @@ def test_all_well_is_said_only_if_it_is(judge, new_quality, level, changes):
 
 def test_a_method_without_an_estimate_claims_nothing(judge):
     found = judge(method="cc")
-    assert found.headline == (
-        "How many images are in the right cluster is not known: "
-        "the method cc gives a confidence that is not calibrated."
-    )
+    assert found.headline == "The accuracy is unknown: the method cc gives a confidence that is not calibrated."
     assert found.word == "Not known"
     assert found.text == (
-        "Checked were the number of images, the sizes of the clusters and the training curves, without a finding. "
-        "Look at the clusters yourself."
+        "Checked without findings: the number of images, the sizes of the clusters and the training curves. "
+        "Inspect the clusters yourself."
     )
     assert "gives no confidence" in judge(method="kmeans", confidence=None, stages=[]).headline
     assert "training" not in judge(method="kmeans", stages=[]).text
@@ -79,7 +76,7 @@ def test_kmeans_that_is_as_good_is_all_well(judge, new_quality):
 
 def test_one_cluster_has_no_estimate(judge, new_quality):
     found = judge([60, 0, 0], distinct=1, quality=new_quality(1.0), noun="row")
-    assert found.headline == "All rows are in one cluster: how many are right cannot be estimated."
+    assert found.headline == "All rows are in one cluster: the accuracy cannot be estimated."
     assert found.clusters == "3 clusters were asked for and 1 was found."
 
 

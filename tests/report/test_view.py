@@ -6,13 +6,13 @@ import pytest
 
 from c3clust.errors import RunError
 from c3clust.report import View, build
-from c3clust.report.view import _ARRAYS
+from c3clust.report.view_file import ARRAYS
 
 
 def test_written_and_read_views_are_equal(small_view, tmp_path):
     small_view.write(tmp_path)
     again = View.read(tmp_path)
-    for name in _ARRAYS:
+    for name in ARRAYS:
         np.testing.assert_array_equal(getattr(again, name), getattr(small_view, name), err_msg=name)
         assert getattr(again, name).dtype == getattr(small_view, name).dtype
     for name in ("n", "unit", "classes", "layout", "thumbs", "names", "sheets", "distinct"):

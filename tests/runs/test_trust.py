@@ -61,7 +61,7 @@ def test_the_run_of_a_stranger_needs_its_source(c3clust, unfinished, photos, str
         path.unlink()
     done = c3clust("resume", unfinished)
     assert done.returncode == 2
-    assert "was not begun by you on this computer: name its data with --source" in " ".join(done.stderr.split())
+    assert "was not started by you on this computer: give its data with --source" in " ".join(done.stderr.split())
     done = c3clust("resume", unfinished, "--source", photos, "-q")
     assert done.returncode == 0, done.stderr
     assert not any((tmp_path / "cache").iterdir())
@@ -71,7 +71,7 @@ def test_the_run_of_a_stranger_needs_its_source(c3clust, unfinished, photos, str
 @pytest.mark.parametrize("field", ["source", "options", "params"])
 def test_a_changed_request_is_a_strangers(unfinished, field, tmp_path):
     change(unfinished / "request.json", **{field: str(tmp_path) if field == "source" else {}})
-    with pytest.raises(RunError, match="not begun by you"):
+    with pytest.raises(RunError, match="not started by you"):
         methods.resume(unfinished)
 
 
@@ -110,10 +110,10 @@ def test_export_reads_no_place_that_a_stranger_names(c3clust, photos, tmp_path, 
     record = json.loads((run / "record.json").read_text())
     change(run / "record.json", data=record["data"] | {"place": str(tmp_path / "private")})
     (run / "assignments.csv").write_text("name,cluster,confidence\nkey.png,0,1.0\n")
-    with pytest.raises(InputError, match="was not made by you on this computer: name the place"):
+    with pytest.raises(InputError, match="was not made by you on this computer: give the location"):
         export_run(run, tmp_path / "out")
     assert not (tmp_path / "out").exists()
-    with pytest.raises(InputError, match="does not hold the images of this run"):
+    with pytest.raises(InputError, match="does not contain the images of this run"):
         export_run(run, tmp_path / "out", str(photos))
 
 

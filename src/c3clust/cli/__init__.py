@@ -1,51 +1,48 @@
 """The command line: parse, call, print. One file per group of commands, which import what they need when they run.
 
+Only the file of the command that was named is imported, and all of them for help and completion.
+
 A mistake of the user is one sentence on standard error and exit code 2; results go to standard output.
 """
 
 import logging
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
+from importlib import import_module
 from typing import Annotated
 
 import typer
 
 from c3clust import __version__
-from c3clust.cli import bench, complete, edit, fit, listing, predict, report, shard
+from c3clust.cli import complete
 from c3clust.cli import options as opt
 from c3clust.cli.words import convert_simply
 from c3clust.errors import C3ClustError, ProcessError, first_line
 
 __all__ = ["main"]
 
-COMMANDS: dict[str, Callable[..., None]] = {
-    "fit": fit.fit,
-    "resume": fit.resume,
-    "predict": predict.predict,
-    "evaluate": predict.evaluate,
-    "report": report.report,
-    "export": report.export,
-    "import": report.import_,
-    "label": edit.label,
-    "merge": edit.merge,
-    "split": edit.split,
-    "regroup": edit.regroup,
-    "undo": edit.undo,
-    "bench": bench.bench,
-    "paper": bench.paper,
-    "list": listing.list_,
-    "demo": fit.demo,
-    "shard": shard.shard,
+COMMANDS = {  # the module and the function of each
+    "fit": ("fit", "fit"),
+    "resume": ("fit", "resume"),
+    "predict": ("predict", "predict"),
+    "evaluate": ("predict", "evaluate"),
+    "report": ("report", "report"),
+    "export": ("report", "export"),
+    "import": ("report", "import_"),
+    "label": ("edit", "label"),
+    "merge": ("edit", "merge"),
+    "split": ("edit", "split"),
+    "regroup": ("edit", "regroup"),
+    "undo": ("edit", "undo"),
+    "bench": ("bench", "bench"),
+    "paper": ("bench", "paper"),
+    "list": ("listing", "list_"),
+    "demo": ("fit", "demo"),
+    "shard": ("shard", "shard"),
 }
 SHARED = ("fit", "resume", "predict")  # commands whose work several processes share; the first one does the others
 SEVERAL = ("--methods", "--seeds", "--compare", "--data")  # options that take several words
-
-app = typer.Typer(
-    help="Cluster images without labels.", no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich"
-)
-for _name, _command in COMMANDS.items():
-    app.command(_name)(_command)
 
 
 def _version(show: bool) -> None:
@@ -54,13 +51,27 @@ def _version(show: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
     pass
+
+
+def _app(names: Iterable[str]) -> typer.Typer:
+    """The command line with these commands."""
+    app = typer.Typer(
+        help="Cluster images without labels.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich",
+    )
+    app.callback()(_options)
+    for name in names:
+        module, function = COMMANDS[name]
+        app.command(name)(getattr(import_module(f"c3clust.cli.{module}"), function))
+    return app
 
 
 def _joined(words: Sequence[str]) -> list[str]:
@@ -79,7 +90,7 @@ def _joined(words: Sequence[str]) -> list[str]:
 
 
 def main() -> None:
-    """The entry point: every error becomes one sentence and exit code 2. C3CLUST_DEBUG=1 shows where it was raised."""
+    """The entry point. Every error becomes one message and exit code 2; C3CLUST_DEBUG=1 shows the traceback."""
     log = logging.getLogger("c3clust")
     if not log.handlers:
         log.addHandler(opt.Messages())
@@ -93,6 +104,7 @@ def main() -> None:
     try:
         with opt.terminable():
             complete.last_words(os.environ, SEVERAL)
+            app = _app(words[:1] if words and words[0] in COMMANDS else COMMANDS)
             convert_simply(typer.main.get_command(app))(words, prog_name="c3clust")
     except Exception as error:
         if os.environ.get("C3CLUST_DEBUG"):
@@ -102,16 +114,16 @@ def main() -> None:
 
 
 def _sentence(error: Exception) -> str:
-    """What is printed for an error: its message if it is meant for users, else also what to do about it."""
+    """The message that is printed for an error."""
     if isinstance(error, C3ClustError):
         return str(error)
     if isinstance(error, BrokenPipeError):
-        return "Nobody reads the output any more."
+        return "The output was closed before everything was written."
     if isinstance(error, OSError):
         return f"{error.filename}: {error.strerror}." if error.filename and error.strerror else f"{error}."
     if isinstance(error, MemoryError):
-        return "There is not enough memory: give fewer or smaller samples, or set --memory."
+        return "Out of memory: give fewer or smaller samples, or set --memory."
     return (
-        f"This did not work ({type(error).__name__}: {first_line(error)}): a file is damaged, or c3clust has a fault. "
+        f"Unexpected error ({type(error).__name__}: {first_line(error)}): a file is damaged, or c3clust has a bug. "
         "Set C3CLUST_DEBUG=1 to see where."
     )

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,88 +18,81 @@ if TYPE_CHECKING:
 
 __all__ = ["bench", "paper"]
 
-Seeds = Annotated[str, typer.Option("--seeds", help="One run for each: 0 1 2, or 0-4.")]
-Start = Annotated[
-    str | None,
-    typer.Option(
-        "--start",
-        help="Stage 1 of CC and C3: a run folder, or a checkpoint of CC's released code. {seed} stands for the seed.",
-        show_default="train CC",
-    ),
-]
-AGAIN = "Go on with the same command."
+Seeds = Annotated[str, typer.Option("--seeds", help="One run per seed: 0 1 2, or 0-4.")]
+Start = Annotated[str | None, opt.start_option(" {seed} stands for the seed.")]
+AGAIN = "Run the same command again to continue."
 Steps = Annotated[
     int | None,
     typer.Option(
-        "--steps", help="Rehearse: so many steps per stage, in OUT/rehearsal, and what all would cost.", min=1
+        "--steps",
+        help="Rehearsal: train this many steps per stage, in OUT/rehearsal, and estimate the total cost.",
+        min=1,
     ),
 ]
 Batch = Annotated[
     int | None,
-    typer.Option("--batch-size", help="With --steps: at most so large.", min=2, show_default="the recipe's"),
+    typer.Option("--batch-size", help="With --steps: largest batch size.", min=2, show_default="the recipe's"),
 ]
-Gpu = Annotated[str, typer.Option("--gpu", help="With --steps: the GPU of the estimate: t4, v100, a100, rtx4090.")]
+Gpu = Annotated[str, typer.Option("--gpu", help="With --steps: GPU for the estimate: t4, v100, a100, rtx4090.")]
 
 
 def bench(
     sources: Annotated[
         list[str] | None,
-        typer.Argument(help="Folders, archives, array files, or sets by name.", autocompletion=complete.data),
+        typer.Argument(help="Folders, archives, array files, or names of data sets.", autocompletion=complete.data),
     ] = None,
     *,
-    folder: Annotated[Path, typer.Option("-o", "--out", help="A folder that keeps all runs and the tables.")],
+    folder: Annotated[Path, typer.Option("-o", "--out", help="Folder for all runs and the tables.")],
     names: Annotated[
         str,
-        typer.Option(
-            "--methods",
-            help="See: c3clust list methods. Your own, or scikit-learn's: MODULE:CLASS.",
-            show_default="all",
-            autocompletion=complete.methods,
-        ),
+        opt.methods_option("--methods", "See: c3clust list methods. Your own or scikit-learn's: MODULE:CLASS.", "all"),
     ] = "",
     seeds: Seeds = "0 1 2",
-    clusters: Annotated[
-        str | None,
-        typer.Option(
-            "-k", "--clusters", help="How many clusters, or auto.", show_default="as many as classes", metavar="NUMBER"
-        ),
-    ] = None,
+    clusters: Annotated[str | None, opt.clusters_option("Number of clusters, or auto.", "number of classes")] = None,
     settings: Annotated[
-        list[str] | None, typer.Option("--set", help="A parameter, method.name=value; repeatable.")
+        list[str] | None, typer.Option("--set", help="Set a parameter: method.name=value. Repeatable.")
     ] = None,
     recipe: opt.Recipe = None,
     start: Start = None,
     labels: opt.Labels = None,
     encoder: Annotated[
-        str | None,
+        str | None, opt.encoder_option("Run all methods on its features. See: c3clust list encoders.")
+    ] = None,
+    budget: Annotated[
+        float | None,
         typer.Option(
-            "--encoder",
-            help="All methods on its features. See: c3clust list encoders.",
-            autocompletion=complete.encoders,
+            "--budget",
+            help="CPU seconds per fit: methods that need more train fewer epochs.",
+            show_default="none",
+            metavar="SECONDS",
         ),
     ] = None,
     jobs: Annotated[
-        int, typer.Option("--jobs", help="Runs at the same time; with more than 1, one thread each.", min=1)
+        int, typer.Option("--jobs", help="Number of parallel runs; if more than 1, one thread each.", min=1)
     ] = 1,
     compared: Annotated[
-        str, typer.Option("--compare", help="Two methods, seed by seed.", autocompletion=complete.methods)
+        str, typer.Option("--compare", help="Two methods to compare seed by seed.", autocompletion=complete.methods)
     ] = "c3 cc",
-    do: Annotated[bool, typer.Option("--run/--no-run", help="Run what is missing, or tabulate what is there.")] = True,
+    do: Annotated[
+        bool, typer.Option("--run/--no-run", help="Run the missing jobs, or only tabulate the finished ones.")
+    ] = True,
     steps: Steps = None,
     batch: Batch = None,
     gpu: Gpu = "v100",
     quiet: opt.Quiet = False,
     as_json: opt.AsJson = False,
 ) -> None:
-    """Compare methods on data sets over seeds: a table with means and spreads.
+    """Compare methods on data sets over several seeds: a table with means and standard deviations.
 
-    Each run has its own folder and is done once; after an interruption, the same command continues. A later call with
-    other methods, data or seeds adds to the table. Without a source, the runs of earlier calls are continued. C3 by
-    views starts from the CC of its seed, which is trained once.
+    Each run has its own folder and is not repeated; after an interruption, the same command continues. A later call
+    with other methods, data or seeds adds to the table. Without a source, the runs of earlier calls are continued. C3
+    guided by views starts from the CC of its seed, which is trained once.
 
     Examples:
 
       c3clust bench digits --methods kmeans cc c3 --seeds 0 1 2 -o runs/bench
+
+      c3clust bench digits --budget 30 -o runs/equal
 
       c3clust bench cifar10 --recipe c3-cifar10 --methods cc c3 --seeds 0 -o runs/cifar10
 
@@ -112,7 +106,8 @@ def bench(
     if len(pair) != 2:
         raise InputError(f"--compare takes two methods, not {len(pair)}: for example --compare c3 cc.")
     k = opt.number_of_clusters(clusters)
-    planned = plan(sources or [], _words(names), parse_seeds(seeds), k, settings or [], recipe, labels, encoder, start)
+    given = (k, settings or [], recipe, labels, encoder, start, budget)
+    planned = plan(sources or [], _words(names), parse_seeds(seeds), *given)
     if steps is not None:
         _rehearse(planned, Rehearsal(steps, batch, gpu), folder, jobs, quiet)
         return
@@ -142,29 +137,32 @@ def paper(
         str,
         typer.Option(
             "--data",
-            help="See: c3clust list data. Several for table, fig-convergence and fig-zeta.",
+            help="See: c3clust list data. Several are possible for table, fig-convergence and fig-zeta.",
             autocompletion=complete.data,
         ),
     ] = "digits",
     methods: Annotated[
-        str, typer.Option("--methods", help="Of the table.", show_default="all", autocompletion=complete.methods)
+        str,
+        opt.methods_option("--methods", "Methods of the table.", "all"),
     ] = "",
     start: Start = None,
     seeds: Seeds = "0 1 2",
-    folder: Annotated[Path, typer.Option("-o", "--out", help="A folder that keeps all runs and the results.")] = Path(
+    folder: Annotated[Path, typer.Option("-o", "--out", help="Folder for all runs and the results.")] = Path(
         "runs/paper"
     ),
     jobs: Annotated[
-        int | None, typer.Option("--jobs", help="Runs at the same time.", show_default="one per core", min=1)
+        int | None, typer.Option("--jobs", help="Number of parallel runs.", show_default="one per core", min=1)
     ] = None,
-    again: Annotated[bool, typer.Option("--redraw", help="Draw from the CSV files at hand; run nothing.")] = False,
+    again: Annotated[
+        bool, typer.Option("--redraw", help="Draw the figures from existing CSV files; run nothing.")
+    ] = False,
     steps: Steps = None,
     batch: Batch = None,
     gpu: Gpu = "v100",
     quiet: opt.Quiet = False,
     as_json: opt.AsJson = False,
 ) -> None:
-    """Run an experiment of the paper: missing runs are done, finished ones are reused, and the figure is drawn.
+    """Run an experiment of the paper and draw its figure. Finished runs are reused.
 
     Examples:
 
@@ -194,7 +192,8 @@ def paper(
     for name in experiments:
         try:
             with opt.interruptible(AGAIN):
-                files = redraw(name, folder) if again else make(name, first, folder, workers, _printer(quiet), others)
+                printer = _printer(quiet, rehearsal is not None)
+                files = redraw(name, folder) if again else make(name, first, folder, workers, printer, others)
         except (RunError, InputError) as error:  # the other experiments can still be made
             errors.append(error)
             continue
@@ -222,7 +221,7 @@ def _rehearse(planned: "list[Job]", rehearsal: "Rehearsal", folder: Path, jobs: 
 
     folder = folder / FOLDER
     with opt.interruptible(AGAIN):
-        results = run([rehearsal.shorten(job) for job in planned], folder, jobs, _printer(quiet))
+        results = run([rehearsal.shorten(job) for job in planned], folder, jobs, _printer(quiet, rehearsed=True))
     starts = [(job.start, r.start) for job, r in zip(planned, results, strict=True) if job.start and r.start]
     _tell_costs([*starts, *zip(planned, results, strict=True)], rehearsal, folder, quiet)
     if any(result.status == "failed" for result in results):
@@ -230,12 +229,14 @@ def _rehearse(planned: "list[Job]", rehearsal: "Rehearsal", folder: Path, jobs: 
 
 
 def _tell_costs(pairs: "list[tuple[Job, Result]]", rehearsal: "Rehearsal", folder: Path, quiet: bool) -> None:
-    """Print and keep the table of costs."""
-    from c3clust.bench.rehearsal import costs, markdown
+    """Print and store the table of costs."""
+    from c3clust.bench.rehearsal import costs, markdown, numbers
     from c3clust.files import write_atomically
 
-    text = markdown(costs(pairs, rehearsal.gpu), rehearsal)
+    found = costs(pairs, rehearsal.gpu)
+    text = markdown(found, rehearsal)
     write_atomically(folder / "rehearsal.md", text.encode())
+    write_atomically(folder / "rehearsal.csv", numbers(found, rehearsal.gpu).encode())
     if not quiet:
         opt.out(text, wrap=False)
 
@@ -255,12 +256,15 @@ def _words(text: str) -> list[str]:
     return text.replace(",", " ").split()
 
 
-def _printer(quiet: bool) -> "Callable[[Result], None]":
-    return (lambda result: None) if quiet else _print_result
+def _printer(quiet: bool, rehearsed: bool = False) -> "Callable[[Result], None]":
+    return (lambda result: None) if quiet else partial(_print_result, rehearsed=rehearsed)
 
 
-def _print_result(result: "Result") -> None:
-    """One line per run."""
+def _print_result(result: "Result", rehearsed: bool) -> None:
+    """One line per run. After the few steps of a rehearsal, scores and sizes of clusters mean nothing."""
     score = f"ACC {result.scores['acc']:.3f}" if result.scores else ""
-    text = f"{result.job.data}  {result.job.name}  seed {result.job.seed}: {result.status} {score} {result.reason}"
+    told = f"{result.status} {score} {result.reason}"
+    if rehearsed and result.status in ("ok", "collapsed"):
+        told = "rehearsed"
+    text = f"{result.job.data}  {result.job.name}  seed {result.job.seed}: {told}"
     opt.err(f"{text.rstrip()}  {result.seconds:.0f} s", wrap=False)

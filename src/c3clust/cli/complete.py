@@ -14,7 +14,7 @@ __all__ = ["data", "encoders", "experiments", "last_words", "listings", "methods
 
 LISTINGS = ("data", "encoders", "experiments", "methods", "recipes")
 RUN = ("record.json", "request.json", "model.json")  # a folder with one of these is a run or a saved model
-MOST = 1000  # entries of a folder that are looked at
+MOST = 1000  # entries of a folder that are read
 
 
 def _beginning(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
@@ -34,7 +34,7 @@ experiments = _beginning(lambda: ["all", *catalog.experiments()])
 
 
 def data(incomplete: str) -> list[str]:
-    """Names of datasets; beside them, files and folders."""
+    """Names of datasets, and files and folders."""
     names = [name for name in catalog.datasets() if name.startswith(incomplete)]
     return [*names, *(path + os.sep * os.path.isdir(path) for path in _paths(incomplete))] if names else []
 
@@ -72,7 +72,7 @@ def _names(folder: str) -> Iterator[str]:
 
 
 def last_words(environment: MutableMapping[str, str], several: Sequence[str]) -> None:
-    """Drop the earlier words of an option that takes several, from what a shell asks to be completed."""
+    """Drop the earlier words of an option that takes several, from the words that a shell passes for completion."""
     if "COMP_CWORD" in environment:  # bash
         text = environment.get("COMP_WORDS", "")
         space = "\n" if "\n" in text else " "

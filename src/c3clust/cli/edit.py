@@ -1,11 +1,10 @@
-"""label, merge, split, regroup, undo: names and other clusters of a finished run, on the features that are there."""
+"""label, merge, split, regroup, undo: name and change the clusters of a finished run without training features."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from c3clust.cli import complete
 from c3clust.cli import options as opt
 from c3clust.errors import InputError
 
@@ -18,10 +17,10 @@ __all__ = ["label", "merge", "regroup", "split", "undo"]
 def label(
     run: opt.Run,
     names: Annotated[
-        list[str] | None, typer.Argument(help='Cluster numbers and names, as 3="cats" 5="dogs".', show_default=False)
+        list[str] | None, typer.Argument(help='Cluster numbers and names: 3="cats" 5="dogs".', show_default=False)
     ] = None,
     suggested: Annotated[
-        bool, typer.Option("--suggested", help="The suggested names too, for clusters without a name.")
+        bool, typer.Option("--suggested", help="Use the suggested names for clusters without a name.")
     ] = False,
     as_json: opt.AsJson = False,
 ) -> None:
@@ -35,7 +34,7 @@ def label(
     given = [text.partition("=") for text in names]
     for number, equals, _ in given:
         if not equals or not number.strip().isdecimal():
-            raise InputError(f"{number + equals!r} is not number=name, for example 3=cats.")
+            raise InputError(f"{number + equals!r} is not of the form number=name, for example 3=cats.")
     _show(run, editing.label(run, {int(number): name for number, _, name in given}), as_json)
 
 
@@ -54,20 +53,17 @@ def merge(
 
 
 Source = Annotated[
-    str | None, typer.Option("--source", help="Where the samples are, if they moved or the run is somebody else's.")
-]
-Encoder = Annotated[
     str | None,
-    typer.Option("--encoder", help="That of the run, if it is not built in.", autocompletion=complete.encoders),
+    typer.Option("--source", help="Where the samples are, if they were moved or the run was made by somebody else."),
 ]
 
 
 def split(
     run: opt.Run,
-    cluster: Annotated[int, typer.Argument(help="The number of the cluster.", min=0)],
-    into: Annotated[int, typer.Option("--into", help="How many parts.", min=2)] = 2,
+    cluster: Annotated[int, typer.Argument(help="Number of the cluster.", min=0)],
+    into: Annotated[int, typer.Option("--into", help="Number of parts.", min=2)] = 2,
     source: Source = None,
-    encoder: Encoder = None,
+    encoder: opt.SavedEncoder = None,
     method: opt.Method = None,
     as_json: opt.AsJson = False,
 ) -> None:
@@ -82,13 +78,13 @@ def split(
 
 def regroup(
     run: opt.Run,
-    clusters: Annotated[int, typer.Option("-k", "--clusters", help="How many clusters.", min=1)],
+    clusters: Annotated[int, typer.Option("-k", "--clusters", help="Number of clusters.", min=1)],
     source: Source = None,
-    encoder: Encoder = None,
+    encoder: opt.SavedEncoder = None,
     method: opt.Method = None,
     as_json: opt.AsJson = False,
 ) -> None:
-    """Make another number of clusters from the features that are there, which are not trained again.
+    """Make another number of clusters from the same features, without training them again.
 
     Example:  c3clust regroup runs/photos -k 12
     """
@@ -112,7 +108,7 @@ def undo(run: opt.Run, as_json: opt.AsJson = False) -> None:
 
 
 def _suggestions(run: Path, given: list[str]) -> list[str]:
-    """The suggested names of clusters that have no name and get none, as number=name; equal ones are numbered."""
+    """Suggested names, as number=name, for clusters without a name; equal names are numbered."""
     import numpy as np
 
     from c3clust.records.changes import current
@@ -135,7 +131,7 @@ def _suggestions(run: Path, given: list[str]) -> list[str]:
 
 
 def _show(run: Path, edits: "Edits", as_json: bool) -> None:
-    """Print the clusters as they are now."""
+    """Print the current clusters."""
     if as_json:
         opt.json_out({"run": run, "clusters": edits.plain()})
         return

@@ -25,40 +25,28 @@ def fit(
     *,
     folder: opt.NewRun,
     method: Annotated[
-        str | None,
-        typer.Option(
-            "--method",
-            help="See: c3clust list methods. Your own: MODULE:CLASS.",
-            show_default="c3",
-            autocompletion=complete.methods,
-        ),
+        str | None, opt.methods_option("--method", "See: c3clust list methods. Your own: MODULE:CLASS.", "c3")
     ] = None,
     seed: opt.Seed = 0,
     recipe: opt.Recipe = None,
     start: opt.Start = None,
-    settings: Annotated[list[str] | None, typer.Option("--set", help="A parameter, name=value; repeatable.")] = None,
-    labels: opt.Labels = None,
-    encoder: Annotated[
-        str | None,
-        typer.Option(
-            "--encoder",
-            help="See: c3clust list encoders.",
-            show_default="by the images",
-            autocompletion=complete.encoders,
-        ),
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="Set a parameter: name=value. Repeatable.")
     ] = None,
+    labels: opt.Labels = None,
+    encoder: Annotated[str | None, opt.encoder_option("See: c3clust list encoders.", "depends on the images")] = None,
     embeddings: Annotated[
-        bool, typer.Option("--embeddings", help=r"An array \[n, V, F] holds V views of n samples, not pictures.")
+        bool, typer.Option("--embeddings", help=r"An array \[n, V, F] contains V views of n samples, not images.")
     ] = False,
     finetune: Annotated[bool, typer.Option("--finetune", help="Train the encoder too.")] = False,
     kind: Annotated[
         str | None,
-        typer.Option("--kind", help="What a table holds: image, text or table.", show_default="by its cells"),
+        typer.Option("--kind", help="Content of a table: image, text or table.", show_default="detected"),
     ] = None,
     column: opt.Columns = None,
     device: opt.Device = None,
     image_size: Annotated[
-        int | None, typer.Option("--image-size", help="Side in pixels.", show_default="from the images")
+        int | None, typer.Option("--image-size", help="Side of the images in pixels.", show_default="from the images")
     ] = None,
     cache: opt.Cache = None,
     workers: opt.Workers = None,
@@ -66,12 +54,10 @@ def fit(
     max_bad: opt.MaxBad = 0.05,
     outside: opt.Outside = False,
     checkpoint_minutes: Annotated[
-        float, typer.Option(help="A checkpoint each epoch, and after so many minutes.", min=0)
+        float, typer.Option(help="Write a checkpoint after each epoch, and after this many minutes.", min=0)
     ] = 10.0,
-    outliers: Annotated[
-        bool, typer.Option("--outliers", help="Cluster -1 for what is far from all clusters or disputed.")
-    ] = False,
-    guard: Annotated[bool, typer.Option(help="Stop C3 when it goes wrong, and keep its last healthy epoch.")] = True,
+    outliers: Annotated[bool, typer.Option("--outliers", help="Assign outliers to cluster -1.")] = False,
+    guard: Annotated[bool, typer.Option(help="Stop C3 if it diverges, and keep its last good epoch.")] = True,
     quiet: opt.Quiet = False,
     as_json: opt.AsJson = False,
 ) -> None:
@@ -89,6 +75,7 @@ def fit(
 
       c3clust fit reviews.csv --column text -k 12 -o runs/reviews
     """
+    k = opt.number_of_clusters(clusters)  # checked before anything heavy is imported
     from c3clust import data, dist
     from c3clust.recipes.resolve import resolve
     from c3clust.runs import Run
@@ -99,7 +86,6 @@ def fit(
     params |= {"guard": None if guard else False, "outliers": outliers or None, "verbose": verbose, "start": start}
     options = {"labels": labels, "embeddings": embeddings, "image_size": image_size, "kind": kind}
     options |= opt.reading_options(column, cache, workers, memory, max_bad, outside)
-    k = opt.number_of_clusters(clusters)
     run = resolve(method, recipe, settings or [], source, k, params=params, options=options)
     new = Run(
         folder,
@@ -120,10 +106,10 @@ def fit(
 def _announce(n: int, source: str, run: "Resolved", counted: bool) -> None:
     """What will be clustered, into how many clusters, and how."""
     found = run.params["n_clusters"] == "auto"
-    asked = "clusters to be counted" if found else f"{run.params['n_clusters']} clusters"
-    opt.err(f"{n:,} samples of {source}, {asked}, method {run.method}")
+    clusters = "unknown number of clusters" if found else f"{run.params['n_clusters']} clusters"
+    opt.err(f"{n:,} samples from {source}, {clusters}, method {run.method}")
     if found and counted:
-        opt.err("No -k was given, so the number of clusters is found from the data, without labels.")
+        opt.err("No -k was given: the number of clusters is estimated from the data, without labels.")
 
 
 def resume(
@@ -131,17 +117,17 @@ def resume(
         Path, typer.Argument(help="The folder of an unfinished run.", show_default=False, autocompletion=complete.runs)
     ],
     source: Annotated[
-        str | None, typer.Option("--source", help="Its data; needed if somebody else began the run.")
+        str | None, typer.Option("--source", help="The data of the run; required if somebody else started it.")
     ] = None,
     encoder: Annotated[
-        str | None, typer.Option("--encoder", help="Its encoder; needed if somebody else began the run.")
+        str | None, opt.encoder_option("The encoder of the run; required if somebody else started it.")
     ] = None,
     cache: opt.Cache = None,
     method: opt.Method = None,
     quiet: opt.Quiet = False,
     as_json: opt.AsJson = False,
 ) -> None:
-    """Go on with a run that was interrupted, from its last checkpoint.
+    """Continue an interrupted run from its last checkpoint.
 
     Example:  c3clust resume runs/photos
     """
@@ -156,7 +142,7 @@ def resume(
 
 
 def demo(folder: opt.NewRun = Path("runs/demo"), seed: opt.Seed = 0) -> None:
-    """Cluster scikit-learn's 1,797 handwritten digits, and compare k-means, CC and C3."""
+    """Cluster scikit-learn's 1,797 handwritten digits, and compare k-means and C3."""
     from c3clust import data, methods, metrics
     from c3clust.recipes.resolve import resolve
     from c3clust.runs import Run
@@ -191,7 +177,7 @@ def _is_verbose(quiet: bool, as_json: bool) -> bool:
 
 
 def _advice(folder: Path) -> str:
-    return f"Go on from the last epoch with: c3clust resume {folder}"
+    return f"Continue from the last checkpoint with: c3clust resume {folder}"
 
 
 def _print_result(folder: Path, record: "RunRecord", verbose: bool, as_json: bool) -> None:
@@ -212,12 +198,12 @@ def _print_result(folder: Path, record: "RunRecord", verbose: bool, as_json: boo
 
 def _stage_scores(record: "RunRecord") -> list[tuple[str, dict[str, float]]]:
     """The scores after each stage; those of the last stage are the run's own."""
-    earlier = [(f"after {s['name'].upper()}", s["scores"]) for s in record.stages if "scores" in s]
+    earlier = [(f"after stage {s['name']}", s["scores"]) for s in record.stages if "scores" in s]
     return [*earlier, (record.method, record.scores)] if record.scores else []
 
 
 def _result(folder: Path, record: "RunRecord") -> dict[str, Any]:
-    """The result as JSON; what is not known is null."""
+    """The result as JSON; unknown values are null."""
     from c3clust.report import Facts, findings
 
     facts = Facts.read(folder, record)
@@ -249,22 +235,22 @@ def _taken(record: "RunRecord") -> str:
 
 
 def _left(record: "RunRecord") -> list[str]:
-    """What was not: unreadable files, and what the source holds beside."""
+    """What was not clustered: unreadable files, and other content of the source."""
     n = len(record.data["skipped"])
     unreadable = [f"{n:,} unreadable {'file' if n == 1 else 'files'}"] if n else []
     return [*unreadable, *record.data.get("left", [])]
 
 
 def _print_summary(folder: Path, record: "RunRecord") -> None:
-    """What was made, how good it probably is, and where it is."""
+    """Print the number of clusters, the estimated accuracy, the main finding and the paths."""
     from c3clust.report import Facts, findings, verdict
 
     facts = Facts.read(folder, record)
     found = findings(facts)
     judged, noun = verdict(facts, found), opt.NOUNS[record.data.get("kind", "image")]
     clusters = "1 cluster" if facts.filled == 1 else f"{facts.filled} clusters"
-    asked = f" ({record.n_clusters} were asked for)" if facts.filled != record.n_clusters else ""
-    opt.out(f"{record.data['n']:,} {noun} in {clusters}{asked}, {record.seconds:.0f} s")
+    requested = f" ({record.n_clusters} were requested)" if facts.filled != record.n_clusters else ""
+    opt.out(f"{record.data['n']:,} {noun} in {clusters}{requested}, {record.seconds:.0f} s")
     if record.choice:
         opt.out(record.choice["reason"])
     opt.out(judged.headline)
@@ -272,10 +258,10 @@ def _print_summary(folder: Path, record: "RunRecord") -> None:
         more = sum(f.level in ("bad", "warn") for f in found) - 1
         opt.out(f"{judged.word}: {found[0].text} {found[0].advice}")
         if more:
-            opt.out(f"The report has {more} more point{'' if more == 1 else 's'} to look at.")
+            opt.out(f"The report lists {more} more finding{'' if more == 1 else 's'}.")
     else:
         opt.out(judged.text)
-    opt.out(f"Taken:      {_taken(record)}; left: {'; '.join(_left(record)) or 'nothing'}")
+    opt.out(f"Clustered:  {_taken(record)}; left out: {'; '.join(_left(record)) or 'nothing'}")
     if record.encoder:
         supervised = ", trained with labels" if record.encoder.get("labels") == "yes" else ""
         opt.out(f"Encoder:    {record.encoder.get('name')}{supervised}")

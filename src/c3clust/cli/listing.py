@@ -40,11 +40,11 @@ def list_(
 
 
 def _lines(entry: Entry) -> Iterator[str]:
-    """Of a dataset: where it is, or how it is found."""
+    """For a dataset: its path, or how to get it."""
     if "found" in entry:
         yield f"  {entry['found'] or 'not found'}"
         if not entry["found"]:
-            yield f"  looked in {', '.join(entry['looked_in'])}"
+            yield f"  searched in {', '.join(entry['looked_in'])}"
             yield f"  get it: {entry['get']}"
 
 
@@ -65,7 +65,7 @@ def _recipes() -> Iterator[Entry]:
 
     for name in recipes.names():
         recipe = recipes.load(name)
-        on = f"{recipe['data']}, {recipe['n_clusters']} clusters" if "data" in recipe else "pictures of your own"
+        on = f"{recipe['data']}, {recipe['n_clusters']} clusters" if "data" in recipe else "your own images"
         yield {"name": name, "about": f"{recipe['method']} on {on}"}
 
 

@@ -21,74 +21,81 @@ from c3clust.text import encoded, printable
 NOUNS = {"image": "images", "vector": "samples", "text": "texts", "table": "rows"}
 MAX_SKIPPED = 20  # unreadable files that are listed on the screen
 
-SOURCE = "A folder, archive, array, .txt or table file, or data set by name."
+
+def clusters_option(help: str, default: str) -> Any:
+    return typer.Option("-k", "--clusters", help=help, show_default=default, metavar="NUMBER")
+
+
+def methods_option(name: str, help: str, default: str) -> Any:
+    return typer.Option(name, help=help, show_default=default, autocompletion=complete.methods)
+
+
+def encoder_option(help: str, default: str | bool = False) -> Any:
+    return typer.Option("--encoder", help=help, show_default=default, autocompletion=complete.encoders)
+
+
+def start_option(more: str = "") -> Any:
+    help = f"Stage 1 of CC and C3: a run folder, or a checkpoint of CC's released code.{more}"
+    return typer.Option("--start", help=help, show_default="train CC", autocompletion=complete.runs)
+
+
+SOURCE = "A folder, archive, array, .txt or table file, or the name of a data set."
 Source = Annotated[str, typer.Argument(help=SOURCE, autocompletion=complete.data)]
-Clusters = Annotated[
-    str | None,
-    typer.Option("-k", "--clusters", help="How many clusters; auto finds it.", show_default="auto", metavar="NUMBER"),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON, nothing else.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+Clusters = Annotated[str | None, clusters_option("Number of clusters; auto estimates it.", "auto")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print only the result, as JSON.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
 Run = Annotated[
     Path, typer.Argument(help="The folder of a finished run.", show_default=False, autocompletion=complete.runs)
 ]
 NewRun = Annotated[Path, typer.Option("-o", "--out", help="The folder of the new run.")]
-SavedEncoder = Annotated[
-    str | None,
-    typer.Option(
-        "--encoder",
-        help="That of the run, if it is not built in: it must be named again.",
-        autocompletion=complete.encoders,
-    ),
-]
-Seed = Annotated[int, typer.Option("--seed", help="Same seed, same clusters.", min=0)]
+SavedEncoder = Annotated[str | None, encoder_option("Encoder of the run; required if it is not built in.")]
+Seed = Annotated[int, typer.Option("--seed", help="Random seed: the same seed gives the same clusters.", min=0)]
 Recipe = Annotated[
     str | None, typer.Option("--recipe", help="See: c3clust list recipes.", autocompletion=complete.recipes)
 ]
-Start = Annotated[
-    str | None,
-    typer.Option(
-        "--start",
-        help="A run folder, or a checkpoint of CC's released code.",
-        show_default="train CC",
-        autocompletion=complete.runs,
-    ),
-]
+Start = Annotated[str | None, start_option()]
 Labels = Annotated[
     str | None,
-    typer.Option("--labels", help="'folders': sub-folders are classes; or a .npy or .csv file. For scores only."),
+    typer.Option(
+        "--labels", help="True labels, for scores only: 'folders' (sub-folders are classes), or a .npy or .csv file."
+    ),
 ]
 Method = Annotated[
-    str | None, typer.Option("--method", help="MODULE:CLASS of a run whose method is not part of c3clust.")
+    str | None, typer.Option("--method", help="MODULE:CLASS, if the method of the run is not part of c3clust.")
 ]
 Device = Annotated[str | None, typer.Option("--device", help="auto, cpu, cuda, cuda:1, mps.", show_default="auto")]
-MaxBad = Annotated[float, typer.Option("--max-bad", help="Share of unreadable files that stops the run.")]
+MaxBad = Annotated[float, typer.Option("--max-bad", help="Fraction of unreadable files that stops the run.")]
 Columns = Annotated[
     list[str] | None,
-    typer.Option("--column", help="A column to cluster; one of words as texts. Repeatable.", show_default="all"),
+    typer.Option(
+        "--column",
+        help="A column to cluster; a single column of words is read as texts. Repeatable.",
+        show_default="all",
+    ),
 ]
-Outside = Annotated[bool, typer.Option("--outside", help="A list of images may name files outside of its folder.")]
-Cache = Annotated[Path | None, typer.Option("--cache", help="A folder that keeps decoded images for the next time.")]
+Outside = Annotated[bool, typer.Option("--outside", help="Allow a list of images to name files outside of its folder.")]
+Cache = Annotated[Path | None, typer.Option("--cache", help="Folder that stores decoded images for later runs.")]
 Workers = Annotated[
-    int | None, typer.Option("--workers", help="Processes that decode.", show_default="one per core", min=1)
+    int | None,
+    typer.Option("--workers", help="Number of processes that decode images.", show_default="one per core", min=1),
 ]
 Memory = Annotated[
     int | None,
     typer.Option(
         "--memory",
-        help="MB for images in memory; more are streamed, k-means in mini-batches.",
-        show_default="half of what is free",
+        help="MB of images held in memory; larger data are streamed, and k-means uses mini-batches.",
+        show_default="half of the free memory",
         min=0,
     ),
 ]
 
 
 def number_of_clusters(text: str | None) -> int | str | None:
-    """What -k means: a whole number, or "auto"."""
+    """The value of -k: an integer, or "auto"."""
     if text is None or text == "auto":
         return text
     if not text.isdecimal() or int(text) < 1:
-        raise InputError(f"-k {text} is neither a whole number of at least 1 nor auto, which finds the number.")
+        raise InputError(f"-k {text} is neither a positive integer nor auto, which estimates the number.")
     return int(text)
 
 
@@ -122,7 +129,7 @@ def err(text: str, wrap: bool = True) -> None:
 
 
 def _wrapped(text: str, stream: IO[str]) -> str:
-    """The text in lines as wide as the terminal, broken between words; addresses and paths stay whole."""
+    """The text wrapped to the width of the terminal; addresses and paths are not broken."""
     if not stream.isatty():
         return text
     width = get_terminal_size().columns
@@ -133,7 +140,7 @@ def _wrapped(text: str, stream: IO[str]) -> str:
 
 
 def json_out(content: Any) -> None:
-    """Print a result as one line of JSON (docs/CLI_JSON.md); what is not a finite number is null."""
+    """Print a result as one line of JSON (docs/CLI_JSON.md); numbers that are not finite become null."""
     import json
 
     print(json.dumps(_plain(content), allow_nan=False))
@@ -157,7 +164,7 @@ def skipped_plain(skipped: Sequence[Sequence[str]]) -> list[dict[str, str]]:
 def fail(sentence: str, followed: bool = False) -> None:
     """Print an error on standard error, in one line. Of several processes, one prints for all.
 
-    followed: this process ends since others did, or since it was told to.
+    followed: this process ends because others ended, or because of a signal.
     """
     if several():
         from c3clust import dist
@@ -182,12 +189,12 @@ def is_first() -> bool:
 
 
 def silence() -> None:
-    """Print nothing from here on but the error of `fail`."""
+    """From here on, print nothing but the error of `fail`."""
     sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
 
 
 def write_out(content: str) -> None:
-    """Write the content of a file to standard output: as it is, or what a terminal may be shown."""
+    """Write the content of a file to standard output; on a terminal, control characters are escaped."""
     if sys.stdout.isatty():
         sys.stdout.write(printable(content.replace("\r\n", "\n")))
     else:
@@ -222,12 +229,12 @@ def print_skipped(skipped: Sequence[Sequence[str]]) -> None:
 
 
 class Terminated(SystemExit):
-    """SIGTERM, as an exception: temporary files are removed on the way out."""
+    """SIGTERM, as an exception, so that temporary files are removed."""
 
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """Turn SIGTERM into one sentence and exit code 143."""
+    """Turn SIGTERM into one message and exit code 143."""
 
     def end(*_: Any) -> None:
         raise Terminated(143)
@@ -238,18 +245,18 @@ def terminable() -> Iterator[None]:
     except Terminated as error:
         fail("stopped by SIGTERM.", followed=True)
         raise SystemExit(error.code) from None
-    finally:  # of several processes, one that has failed is also told to stop while it exchanges messages
+    finally:  # torchrun sends SIGTERM to a failed process too, while it exchanges its last message
         signal.signal(signal.SIGTERM, signal.SIG_IGN if several() else before)
 
 
 @contextmanager
 def interruptible(advice: str) -> Iterator[None]:
-    """Turn Ctrl-C and SIGTERM into one sentence that says how to continue, and exit code 130 or 143."""
+    """Turn Ctrl-C and SIGTERM into one message with advice how to continue, and exit code 130 or 143."""
     try:
         yield
     except (KeyboardInterrupt, Terminated) as error:
         fail(f"stopped. {advice}", followed=True)
         raise typer.Exit(143 if isinstance(error, Terminated) else 130) from None
     except ProcessError:
-        fail(f"All processes end. {advice}", followed=True)
+        fail(f"All processes stopped. {advice}", followed=True)
         raise typer.Exit(2) from None

@@ -28,7 +28,9 @@ def predict(
             help="The folder of a finished run, or an .onnx file.", show_default=False, autocompletion=complete.runs
         ),
     ],
-    source: opt.Source,
+    sources: Annotated[
+        list[str], typer.Argument(help=f"{opt.SOURCE} Or several image files.", autocompletion=complete.data)
+    ],
     out: Annotated[Path | None, typer.Option("-o", "--out", help="A CSV file.", show_default="the screen")] = None,
     encoder: opt.SavedEncoder = None,
     method: opt.Method = None,
@@ -41,7 +43,7 @@ def predict(
     outside: opt.Outside = False,
     as_json: opt.AsJson = False,
 ) -> None:
-    """Sort new images into the clusters of a run: name, cluster, confidence and name of the cluster, as CSV.
+    """Assign new samples to the clusters of a run: name, cluster, confidence and name of the cluster, as CSV.
 
     Examples:
 
@@ -50,10 +52,15 @@ def predict(
       c3clust predict photos.onnx tomorrow/
 
       c3clust predict runs/photos one.jpg --json
+
+      c3clust predict runs/photos new/*.jpg
     """
     from c3clust import data
     from c3clust.records.assignments import Assignments
 
+    if out is not None and out.suffix.lower() == ".json":
+        raise InputError(f"-o {out} would be a CSV file: end its name with .csv, or write --json > {out} instead.")
+    source = sources[0] if len(sources) == 1 else _image_files(sources)
     shared = _join(run)
     model, reading = _load(run, {"device": device, "encoder": encoder, "method": method})
     given = opt.reading_options(column, cache, workers, memory, max_bad, outside)
@@ -68,9 +75,21 @@ def predict(
         dist.leave()
 
 
+def _image_files(paths: list[str]) -> list[str]:
+    """The paths, if all are image files that exist."""
+    from c3clust.data.io.decode import is_image_name
+
+    for path in paths:
+        if not is_image_name(os.path.basename(path)):
+            raise InputError(f"{path} is not an image file: give several image files, or one source of another kind.")
+        if not os.path.exists(path):
+            raise InputError(f"{path} does not exist.")
+    return paths
+
+
 def _tell(
     run: Path,
-    source: str,
+    source: str | list[str],
     out: Path | None,
     assignments: "Assignments",
     edits: "Edits",
@@ -91,14 +110,16 @@ def _tell(
 
 
 def _join(run: Path) -> bool:
-    """Whether several processes share the work; then they are joined."""
+    """Whether several processes share the work; if so, join them."""
     if not opt.several():
         return False
     from c3clust import dist
 
     dist.join()
     if run.suffix == ".onnx":
-        raise InputError(f"{run} is used by one process: start c3clust without torchrun, or give the run folder.")
+        raise InputError(
+            f"{run}: an .onnx file is run by one process. Start c3clust without torchrun, or give the run folder."
+        )
     return True
 
 
@@ -109,7 +130,7 @@ def _load(run: Path, given: dict[str, str | None]) -> tuple[Any, dict[str, Any]]
         from c3clust import onnx_model
 
         if named:
-            raise InputError(f"{run} has all that it needs: leave --{next(iter(named))} out.")
+            raise InputError(f"{run} contains everything that predict needs: omit --{next(iter(named))}.")
         found = onnx_model.load(run)
         return found, found.load_options()
     from c3clust import methods
@@ -125,9 +146,14 @@ def _sizes(assignments: "Assignments") -> dict[int, int]:
 
 
 def _result(
-    run: Path, source: str, out: Path | None, assignments: "Assignments", edits: "Edits", skipped: Sequence[Any]
+    run: Path,
+    source: str | list[str],
+    out: Path | None,
+    assignments: "Assignments",
+    edits: "Edits",
+    skipped: Sequence[Any],
 ) -> dict[str, Any]:
-    """The result as JSON; the samples only where no file has them."""
+    """The result as JSON; the samples only if they are not written to a file."""
     sizes, rows = _sizes(assignments), zip(*astuple(assignments), strict=True)
     samples = [
         {"name": name, "cluster": int(m), "cluster_name": edits.names.get(int(m)), "confidence": float(c)}
@@ -145,7 +171,7 @@ def _result(
 
 
 def _print_summary(out: Path, assignments: "Assignments", edits: "Edits") -> None:
-    """How many samples each cluster got, the largest first."""
+    """Number of samples per cluster, the largest first."""
     sizes = sorted(_sizes(assignments).items(), key=lambda pair: (-pair[1], pair[0]))
     opt.out(f"{len(assignments.clusters):,} samples in {len(sizes)} clusters: {out}")
     for cluster, size in sizes[:MOST]:

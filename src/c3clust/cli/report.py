@@ -1,4 +1,4 @@
-"""report, export, import: the page of a finished run, its images in folders, and checkpoints of CC's released code."""
+"""report, export, import: the report page, images in folders, models as files, checkpoints of CC's released code."""
 
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +12,7 @@ __all__ = ["export", "import_", "report"]
 
 
 def report(run: opt.Run, as_json: opt.AsJson = False) -> None:
-    """Write the report page of a run again, for example after clusters were named.
+    """Write the report page of a run again.
 
     Example:  c3clust report runs/photos
     """
@@ -24,7 +24,9 @@ def report(run: opt.Run, as_json: opt.AsJson = False) -> None:
 
 def export(
     run: opt.Run,
-    to: Annotated[Path, typer.Option("--to", help="A new folder, which gets one folder per cluster; or a new file.")],
+    to: Annotated[
+        Path, typer.Option("--to", help="New folder for one sub-folder per cluster, or new file for a model.")
+    ],
     kind: Annotated[
         str,
         typer.Option(
@@ -33,18 +35,18 @@ def export(
     ] = "folders",
     min_confidence: Annotated[
         float,
-        typer.Option("--min-confidence", help="Images below it, an estimate of being right, go to unsure/."),
+        typer.Option("--min-confidence", help="Images with a lower confidence go to unsure/."),
     ] = 0.0,
     link: Annotated[bool, typer.Option("--link", help="Link to the originals instead of copying them.")] = False,
-    source: Annotated[str | None, typer.Option("--source", help="Where the images are now, if they moved.")] = None,
+    source: Annotated[str | None, typer.Option("--source", help="Where the images are, if they were moved.")] = None,
     outside: opt.Outside = False,
     encoder: opt.SavedEncoder = None,
     as_json: opt.AsJson = False,
 ) -> None:
     """Copy the images of a run into one folder per cluster, or its model into a file. Originals are not changed.
 
-    The confidence of C3 on features estimates, without labels, the chance that an image is in the right cluster. That
-    of other methods is not calibrated: it orders the images, no more.
+    The confidence of C3 on features estimates, without labels, the probability that an image is in the right
+    cluster. That of other methods is not calibrated: it only ranks the images.
 
     Examples:
 
@@ -83,19 +85,19 @@ def _export_model(run: Path, to: Path, kind: str, encoder: str | None, as_json: 
 
     model = load_model(run, **({"encoder": encoder} if encoder else {}))
     if kind == "onnx":
-        told = f"Model: {model.to_onnx(to)}, {to.stat().st_size:,} bytes"
+        message = f"Model: {model.to_onnx(to)}, {to.stat().st_size:,} bytes"
     elif to.exists():
         raise RunError(f"{to} exists: give the name of a new folder.")
     else:
         model.save_pretrained(to)
-        told = f"Model: {to}, with its card {to / 'README.md'}"
-    opt.json_out({"run": run, "to": to}) if as_json else opt.out(told)
+        message = f"Model: {to}, with its card {to / 'README.md'}"
+    opt.json_out({"run": run, "to": to}) if as_json else opt.out(message)
 
 
 def import_(
     checkpoint: Annotated[Path, typer.Argument(help="checkpoint_1000.tar, of CC's released code.", show_default=False)],
     folder: Annotated[Path, typer.Option("-o", "--out", help="A new folder for the model.")],
-    image_size: Annotated[int, typer.Option("--image-size", help="Side in pixels of its images.", min=1)] = 224,
+    image_size: Annotated[int, typer.Option("--image-size", help="Side of its images in pixels.", min=1)] = 224,
     as_json: opt.AsJson = False,
 ) -> None:
     """Save the network of a checkpoint of CC's released code, to predict with it or to start C3 from it.
@@ -118,4 +120,6 @@ def import_(
         return
     opt.out(f"{found.backbone}, {found.n_clusters} clusters, {found.epochs} epochs, {image_size} px")
     opt.out(f"Model: {folder}")
-    opt.out(f"C3 from it: c3clust fit SOURCE -k {found.n_clusters} --recipe c3-as-published --start {folder} -o RUN")
+    opt.out(
+        f"Start C3 from it: c3clust fit SOURCE -k {found.n_clusters} --recipe c3-as-published --start {folder} -o RUN"
+    )

@@ -1,4 +1,4 @@
-"""shard: pictures as tar files, for data that are streamed."""
+"""shard: images as tar files, for streaming."""
 
 from pathlib import Path
 from typing import Annotated
@@ -12,12 +12,12 @@ __all__ = ["shard"]
 
 def shard(
     source: opt.Source,
-    out: Annotated[Path, typer.Option("-o", "--out", help="The folder of the shards, a new one.")],
+    out: Annotated[Path, typer.Option("-o", "--out", help="New folder for the shards.")],
     labels: opt.Labels = None,
-    megabytes: Annotated[int, typer.Option("--megabytes", help="Size of a shard, about.", min=1)] = 256,
-    seed: Annotated[int, typer.Option("--seed", help="Of the order of the pictures.", min=0)] = 0,
+    megabytes: Annotated[int, typer.Option("--megabytes", help="Approximate size of a shard.", min=1)] = 256,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the order of the images.", min=0)] = 0,
 ) -> None:
-    """Copy pictures into tar shards (WebDataset), which fit and predict stream from disk or from a URL.
+    """Copy images into tar shards (WebDataset), which fit and predict stream from disk or from a URL.
 
     Example:  c3clust shard photos/ -o shards/
     """

@@ -1,4 +1,4 @@
-"""Words of the command line to texts, paths and whole numbers, without pydantic.
+"""Words of the command line to texts, paths and integers, without pydantic.
 
 Typer converts every value with pydantic, also a default, and importing it takes longer than most commands run. Values
 that need no more than `str`, `Path` or `int` are converted here; all others, and those that are wrong, by Typer itself.

@@ -7,7 +7,6 @@ its page, so `undo` removes the folder. edits.json of a change begins with the o
 
 import json
 import os
-import secrets
 import shutil
 import stat
 from collections.abc import Iterator
@@ -74,7 +73,7 @@ def current(run: str | Path) -> Path:
 def new_change(run: Path) -> Iterator[Path]:
     """A new folder for the files of the next change; it takes its place when the block ends without an error."""
     make_folder(run / FOLDER)
-    partial = run / FOLDER / f".{secrets.token_hex(6)}.partial"
+    partial = run / FOLDER / f".{os.urandom(6).hex()}.partial"
     partial.mkdir()
     try:
         yield partial
@@ -87,7 +86,7 @@ def new_change(run: Path) -> Iterator[Path]:
 
 def drop_last(run: Path) -> None:
     """Remove the last change."""
-    last, gone = current(run), run / FOLDER / f".{secrets.token_hex(6)}.partial"
+    last, gone = current(run), run / FOLDER / f".{os.urandom(6).hex()}.partial"
     os.rename(last, gone)
     shutil.rmtree(gone, ignore_errors=True)
 

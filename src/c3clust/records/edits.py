@@ -86,7 +86,7 @@ class Edits:
         """The edited labels for the labels of the model, and the name of each cluster in use. -1, no cluster, stays."""
         labels = np.asarray(labels)
         if labels.size and not -1 <= labels.min() <= labels.max() < self.n_clusters:
-            raise RunError(f"The labels reach beyond the {self.n_clusters} clusters of this run.")
+            raise RunError(f"Some labels are outside of the {self.n_clusters} clusters of this run.")
         target = np.asarray([*self.target, -1], dtype=np.int64)
         return target[labels.astype(np.int64)], {i: self.name(i) for i in self.live}
 
@@ -118,7 +118,7 @@ class Edits:
             return cls(n_clusters)
         except (OSError, ValueError, RecursionError) as error:
             reason = str(error).rstrip(".")
-            raise RunError(f"{path} is damaged: {reason}. Remove it to go back to the clusters of the model.") from None
+            raise RunError(f"{path} is damaged: {reason}. Delete it to restore the clusters of the model.") from None
 
     def _apply(self, operation: Any) -> None:
         kind = operation.get("op") if isinstance(operation, dict) else None
@@ -132,7 +132,7 @@ class Edits:
 
     def _label(self, names: dict[int, Any]) -> None:
         if not names:
-            raise RunError("No name was given: write the cluster and its name, such as 3=cats.")
+            raise RunError("No name was given: give a cluster and its name, for example 3=cats.")
         for cluster, name in names.items():
             self.check(cluster)
             _check_name(cluster, name)
@@ -151,7 +151,7 @@ class Edits:
         for cluster in clusters:
             self.check(cluster)
         if len(clusters) < 2 or len(set(clusters)) < len(clusters):
-            raise RunError(f"Clusters {clusters} cannot be merged: two or more different ones are needed.")
+            raise RunError(f"Clusters {clusters} cannot be merged: give two or more different ones.")
         names = [name for name in (self.names.pop(i, None) for i in clusters) if name]
         self.target = [clusters[0] if t in clusters else t for t in self.target]
         if names:

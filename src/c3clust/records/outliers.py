@@ -20,7 +20,7 @@ class Outlier:
 
     kind: "far" from all clusters; "disagree", the members do; "between", of a network without members. cluster: the one
     that it would be in. other: the nearest one of a far sample, else the second choice. score: of a far sample its
-    distance in units of the limit, else the share of the first choice; second: that of the second choice.
+    distance in units of the limit, else the fraction of the first choice; second: that of the second choice.
     """
 
     kind: str
@@ -45,7 +45,7 @@ class Outlier:
         'the members disagree: 38% say cluster 3, 25% cluster 5'
         """
         if self.kind == "far":
-            beyond = f"{self.score:.2f} times the distance up to which samples are usual"
+            beyond = f"{self.score:.2f} times the distance limit"
             return f"far from all clusters: {beyond}; the nearest is {name(self.other)}"
         if self.kind == "disagree":
             return (

@@ -33,16 +33,14 @@ Fields that other parts of the package read:
 import json
 import platform
 from dataclasses import asdict, dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
 from typing_extensions import TypedDict
 
 from c3clust.errors import RunError
 from c3clust.files import read_json, write_atomically
-from c3clust.schema import Clusters, Count, Layout, Number, Whole, build, open_ended
+from c3clust.schema import Clusters, Count, Layout, Limits, Number, Whole, build, open_ended
 from c3clust.seal import is_own, seal
 
 __all__ = ["RunRecord", "versions"]
@@ -53,6 +51,8 @@ NAME = "record.json"
 
 def versions() -> dict[str, str]:
     """The versions of Python and of the packages that affect results."""
+    from importlib.metadata import PackageNotFoundError, version  # slow to import, and edits do not need it
+
     found = {"python": platform.python_version(), "platform": platform.platform()}
     for package in ("c3clust", "torch", "numpy", "scipy", "scikit-learn", "pillow"):
         try:
@@ -73,7 +73,7 @@ class Data(TypedDict, total=False):
     fingerprint: str
     policy: str
     classes: list[str] | None
-    skipped: list[Annotated[list[str], Field(min_length=2, max_length=2)]]
+    skipped: list[Annotated[list[str], Limits(min_length=2, max_length=2)]]
     copies: Count
     taken: str
     left: list[str]
@@ -126,8 +126,8 @@ class ChoiceNote(TypedDict):
     above_cloud: list[Number]
     kept: list[Number]
     stability: list[Number]
-    merges: list[Annotated[list[Group | Number], Field(min_length=3, max_length=3)]]
-    splits: list[Annotated[list[Number], Field(min_length=4, max_length=4)]]
+    merges: list[Annotated[list[Group | Number], Limits(min_length=3, max_length=3)]]
+    splits: list[Annotated[list[Number], Limits(min_length=4, max_length=4)]]
 
 
 @dataclass
@@ -156,7 +156,7 @@ class RunRecord:
     seal: str = field(default="", compare=False)
 
     def write(self, path: Path) -> None:
-        """Write as JSON; NaN and infinity are refused, so that every reader can read it."""
+        """Write as JSON; NaN and infinity are rejected, so that every reader can read it."""
         content = self._content()
         sealed = content | {"seal": seal(NAME, content)}
         write_atomically(path, (json.dumps(sealed, indent=1, allow_nan=False) + "\n").encode())

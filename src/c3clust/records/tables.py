@@ -13,10 +13,10 @@ from c3clust.text import from_cell, to_cell
 __all__ = ["csv_text", "read_columns"]
 
 
-def csv_text(header: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:
-    """The content of a CSV file. Text that looks like a formula is escaped (text.py), and read back as it was."""
+def csv_text(header: Sequence[str], rows: Iterable[Iterable[Any]], end: str = "\r\n") -> str:
+    """The content of a CSV file. Text that looks like a formula is escaped (text.py), and unescaped when it is read."""
     text = io.StringIO(newline="")
-    writer = csv.writer(text)
+    writer = csv.writer(text, lineterminator=end)
     writer.writerow(header)
     writer.writerows([to_cell(cell) for cell in row] for row in rows)
     return text.getvalue()

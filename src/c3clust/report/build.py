@@ -59,7 +59,7 @@ def build(
     _check(n, z, confidence, names, x, y)
     n_clusters = n_clusters or int(labels.max()) + 1
     if labels.min() < -1 or labels.max() >= n_clusters:
-        raise InputError(f"labels reach from {labels.min()} to {labels.max()}: 0 to {n_clusters - 1} is needed.")
+        raise InputError(f"labels range from {labels.min()} to {labels.max()}: they must be in 0 to {n_clusters - 1}.")
     apart, n_all = bool((labels < 0).any()), n_clusters + bool((labels < 0).any())
     labels = np.where(labels < 0, n_clusters, labels)
     truth, classes = _truth(y, classes, n)
@@ -183,7 +183,7 @@ def _centres(z: Any, labels: np.ndarray, counted: np.ndarray, n_clusters: int) -
         rows = _rows(z, s)
         if not np.isfinite(rows).all():
             raise InputError(
-                "z holds NaN or infinity: the network has diverged. Train again with a smaller learning rate."
+                "z contains NaN or infinity: the network has diverged. Train again with a smaller learning rate."
             )
         np.add.at(sums, labels[s][counted[s]], rows[counted[s]])
         unit = unit and bool(np.all(np.abs(np.linalg.norm(rows, axis=1) - 1) < 1e-2))

@@ -54,13 +54,13 @@ def _data(record: RunRecord | None) -> list[str]:
     shape = " × ".join(map(str, data.get("shape", ())))
     lines = [f"- {_name(record)}: {data.get('n', 0):,} samples of kind {data.get('kind')}, shape {shape or 'varied'}"]
     if data.get("copies"):
-        lines.append(f"- {data['copies']:,} copies among them, which counted once")
+        lines.append(f"- {data['copies']:,} copies among them, which were counted once")
     if encoder:
         trained = f"trained {'with' if encoder.get('labels') == 'yes' else 'without'} labels"
         known = (
             f"{trained} on {encoder.get('trained_on')}" if encoder.get("labels") != "unknown" else "training unknown"
         )
-        lines.append(f"- through the encoder {encoder.get('name')} ({known}; licence: {encoder.get('licence')})")
+        lines.append(f"- encoder {encoder.get('name')} ({known}; licence: {encoder.get('licence')})")
     lines.append(f"- seed {record.seed}, {record.seconds:,.0f} s on {record.device}, {record.created}".rstrip(", "))
     return ["## Data and training", "\n".join(lines), f"Parameters: `{json.dumps(record.params, sort_keys=True)}`"]
 
@@ -71,12 +71,12 @@ def _results(record: RunRecord | None) -> list[str]:
     lines = []
     if record.scores:
         scores = ", ".join(f"{METRICS[key][1]} {value:.3f}" for key, value in record.scores.items() if key in METRICS)
-        lines.append(f"- against true labels, which training did not see: {scores}")
+        lines.append(f"- compared with true labels, which were not used in training: {scores}")
     estimate = (record.quality or {}).get("estimated_accuracy")
     if isinstance(estimate, int | float):
         lines.append(f"- estimated without labels: about {estimate:.0%} of the samples are in the right cluster")
     if record.choice:
-        lines.append(f"- the number of clusters was found: {record.choice['reason']}")
+        lines.append(f"- the number of clusters was estimated: {record.choice['reason']}")
     return ["## Results", "\n".join(lines or ["No true labels and no estimate are known for this run."])]
 
 
@@ -89,15 +89,15 @@ def _clusters(n_clusters: int, names: Mapping[int, str]) -> list[str]:
 
 def _limits(method: str, record: RunRecord | None) -> list[str]:
     lines = [
-        "- Clusters are groups that look alike to the model, not classes: nobody told it what should be one group.",
-        "- Samples of another kind than those it was fitted on are sorted into one of the clusters nevertheless.",
+        "- Clusters are groups of samples that are similar to the model. They are not classes: no labels were used.",
+        "- Samples that differ from the training data are assigned to one of the clusters too.",
     ]
     if method != "c3":
-        lines.append("- The confidence of this method is not calibrated: it orders the samples, no more.")
+        lines.append("- The confidence of this method is not calibrated: it only ranks the samples.")
     lines += [f"- {note}" for note in (record.notes if record else ())]
     return ["## Limits", "\n".join(lines), f"C3: Sadeghi, Hojjati, Armanfard, BMVC 2023, {PAPER}"]
 
 
 def _name(record: RunRecord) -> str:
-    """The last part of the place of the data: the rest of a path is nobody's business."""
+    """The last part of the path of the data: the rest is private."""
     return PurePath(str(record.data.get("place", ""))).name or "array"

@@ -30,7 +30,7 @@ def undo(run: str | Path) -> Edits:
 
 
 def _shown(run: str | Path, now: Edits) -> Edits:
-    """Update the page, where there is one."""
+    """Update the page, if there is one."""
     if (current(run) / "view.npz").exists():
         render(Path(run))
     return now

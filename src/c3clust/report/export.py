@@ -1,6 +1,6 @@
 """Copy the images of a run into one folder per cluster, those below a confidence into unsure/, outliers into outliers/.
 
-Image files are copied as they are, also those inside archives and tables; pictures of arrays are written as PNG.
+Image files are copied unchanged, also those inside archives and tables; images of arrays are written as PNG.
 Originals are read, never moved or changed. The target must be new or empty and each file is created, so nothing is
 overwritten. Names that come from file names, clusters or archives cannot point outside of the target.
 """
@@ -72,14 +72,14 @@ def export_run(
     description = record.data
     if source is None and not record.is_own():
         raise InputError(
-            f"{run} was not made by you on this computer: name the place of its images with --source, "
-            f"if you want them read. It names {description.get('place', '')[:200]!r}."
+            f"{run} was not made by you on this computer: give the location of its images with --source "
+            f"to read them. It names {description.get('place', '')[:200]!r}."
         )
     if (kind := description.get("kind")) in ROWS:
         raise InputError(f"{run} is of {ROWS[kind]}, not images: its clusters are in {run / 'assignments.csv'}.")
     place = source or description.get("place", "")
     if source is None and not data.is_name(place) and not Path(place).exists():
-        raise InputError(f"{place!r}, the place of the images of this run, is gone: name the new one with --source.")
+        raise InputError(f"{place!r} had the images of this run and does not exist: give their location with --source.")
     names = Assignments.read(run).names
     files: Sequence[Original] | None = originals(place, names)
     if files is not None:
@@ -99,13 +99,13 @@ def export_run(
 
 
 def _elsewhere(place: str) -> str:
-    return f"{place!r} does not hold the images of this run: name the place with --source."
+    return f"{place!r} does not contain the images of this run: give their location with --source."
 
 
 def _whole_file(span: Span, stream: Stream) -> Path | None:
-    """The path of an image that is a file of its own; None if it is a part of an archive or a table."""
+    """The path of an image file; None if the image is part of an archive or a table."""
     temporary = stream.spool is not None and span.path == stream.spool.path
-    own = not (temporary or span.refused or span.offset or span.stored >= 0 or span.deflated)
+    own = not (temporary or span.refused or span.offset or span.chunk or span.stored >= 0 or span.deflated)
     return Path(span.path) if own else None
 
 
@@ -195,7 +195,7 @@ def _checked(files: Sequence[Original] | None, x: Any, n: int, min_confidence: f
         if length != n:
             raise InputError(f"There are {length} {what} for a run of {n} images: give the source that was clustered.")
     if x is not None and len(x.shape) != 4 and None in files:
-        raise InputError("The run clustered feature vectors: there is no picture to export.")
+        raise InputError("The run clustered feature vectors: there are no images to export.")
     if x is None and None in files:
         raise InputError("Some images have no file of their own: give the source that was clustered.")
     return files
@@ -206,9 +206,9 @@ def _new_folder(to: Path) -> Path:
     try:
         to.mkdir(parents=True, exist_ok=True)
         if any(to.iterdir()):
-            raise InputError(f"{to} is not empty: an export never overwrites. Name a new folder.")
+            raise InputError(f"{to} is not empty: an export never overwrites files. Give a new folder.")
     except OSError as error:
-        raise InputError(f"{to} cannot be written: {error.strerror}. Name another folder.") from None
+        raise InputError(f"{to} cannot be written: {error.strerror}. Give another folder.") from None
     return to
 
 

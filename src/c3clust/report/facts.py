@@ -28,7 +28,7 @@ class Quality:
     interval: tuple[float, float]
     prior: float
     agreement: Mapping[str, float]
-    same: float  # share of samples on which C3 and k-means agree
+    same: float  # fraction of samples on which C3 and k-means agree
     kept: tuple[float, float]
     supported: tuple[float, float]
     simple: bool  # k-means is as good, and the result is its
@@ -64,7 +64,7 @@ class Quality:
 class Facts:
     """The input of the rules.
 
-    sizes: {cluster: samples} of the clusters as they are now; confidence: mean, None if not known; distinct: samples
+    sizes: {cluster: samples} of the current clusters; confidence: mean, None if not known; distinct: samples
     that differ, None if not known; merged: how many clusters fewer there are since the user merged some; copies:
     samples that are copies of others; outliers: samples that belong nowhere; apart: whether they are in no cluster.
     """
@@ -160,7 +160,7 @@ class Facts:
 
 
 def capital(text: str) -> str:
-    """Names that the user gave are left as they are."""
+    """Names that the user gave are not changed."""
     return text[:1].upper() + text[1:] if text.startswith("cluster") else text
 
 

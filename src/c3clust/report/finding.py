@@ -1,4 +1,4 @@
-"""Finding: one plain sentence about a run, and the way out."""
+"""Finding: one plain sentence about a run, and advice."""
 
 from dataclasses import dataclass
 

@@ -15,7 +15,7 @@ from c3clust.report.finding import LEVELS, Finding
 __all__ = ["findings", "kmeans_command", "skipped_files"]
 
 ENOUGH = 0.75  # lower end of the estimated accuracy from which a result is called good
-HALF = 0.5  # estimated accuracy below which more are wrong than right
+HALF = 0.5  # estimated accuracy below which most samples are in a wrong cluster
 TINY = 0.1  # of an even share
 GIANT = 0.5  # of all samples
 UNSURE = 0.4  # from 0 (guessing) to 1 (certainty)
@@ -25,32 +25,34 @@ ALIKE = 0.9  # cosine of two centres
 
 
 def findings(facts: Facts) -> list[Finding]:
-    """All findings, the worst first."""
+    """All findings, the most severe first."""
     found = [finding for rule in _RULES for finding in rule(facts)]
     return sorted(found, key=lambda finding: LEVELS.index(finding.level))
 
 
 def identical(facts: Facts) -> Iterator[Finding]:
-    """No two samples that differ, or fewer distinct samples than clusters."""
+    """All samples are identical, or there are fewer distinct samples than clusters."""
     asked, noun = facts.record.n_clusters, facts.noun
     if facts.distinct is None or facts.distinct >= asked:
         return
     if facts.distinct <= 1:
-        text = f"All {facts.n:,} {noun}s are the same to the method: there is nothing to tell them apart by."
-        yield Finding("bad", "identical", text, "Check the source: is it one file many times, or empty?")
+        text = f"All {facts.n:,} {noun}s are identical to the method: they cannot be separated."
+        yield Finding(
+            "bad", "identical", text, "Check the source: does it contain one file many times, or empty files?"
+        )
     else:
-        text = f"Only {facts.distinct:,} of the {facts.n:,} {noun}s differ, fewer than the {asked} clusters asked for."
-        advice = f"Ask for at most {facts.distinct} clusters (-k {facts.distinct}), or check the source for copies."
+        text = f"Only {facts.distinct:,} of the {facts.n:,} {noun}s differ, fewer than the {asked} requested clusters."
+        advice = f"Request at most {facts.distinct} clusters (-k {facts.distinct}), or check the source for copies."
         yield Finding("warn", "identical", text, advice)
 
 
 def collapse(facts: Facts) -> Iterator[Finding]:
     """A single cluster in use, though the samples differ."""
     if len(facts.sizes) > 1 and facts.filled == 1 and facts.distinct != 1:
-        text = f"All {facts.noun}s ended in one cluster: the run collapsed."
+        text = f"All {facts.noun}s are in one cluster: the run collapsed."
         advice = "Train again with a smaller learning rate or for fewer epochs, or with an encoder (--encoder)."
         if facts.quality is not None:
-            advice = "Try another encoder (--encoder), or ask for clusters of equal size with --set prior=even."
+            advice = "Try another encoder (--encoder), or request clusters of equal size with --set prior=even."
         yield Finding("bad", "collapse", text, advice)
 
 
@@ -61,27 +63,27 @@ def inaccurate(facts: Facts) -> Iterator[Finding]:
         return
     text = f"Up to {100 - in_hundred(quality.interval[0])} in 100 {facts.noun}s may be in the wrong cluster."
     if quality.estimate < HALF:
-        text = f"More {facts.noun}s are probably in a wrong cluster than in the right one."
+        text = f"Probably more {facts.noun}s are in a wrong cluster than in the right one."
     yield Finding("bad" if quality.estimate < HALF else "warn", "inaccurate", text, _how_to_improve(facts))
 
 
 def doubtful(facts: Facts) -> Iterator[Finding]:
-    """K-means on the same features is another result, as well supported."""
+    """K-means on the same features gives another result for which the evidence is as strong."""
     quality = facts.quality
     if quality is not None and quality.doubtful and not facts.by_kmeans:
-        where = "of the features that were learned" if facts.from_scratch else "on the same features"
+        where = "on the learned features" if facts.from_scratch else "on the same features"
         text = (
-            f"K-means {where} gives other clusters, which are as well supported: the two agree on "
+            f"K-means {where} gives other clusters, for which the evidence is as strong: the two agree on "
             f"{quality.same:.0%} of the {facts.noun}s."
         )
         advice = "Try another number of clusters"
         if not facts.from_scratch:
-            advice += f", or look at both and keep the better one: {kmeans_command(facts.record, facts.run)}"
+            advice += f", or compare both results and keep the better one: {kmeans_command(facts.record, facts.run)}"
         yield Finding("warn", "doubtful", text, advice)
 
 
 def simple(facts: Facts) -> Iterator[Finding]:
-    """K-means is as good as C3, and the result is its."""
+    """K-means is as good as C3, and its result is returned."""
     if facts.quality is not None and facts.quality.simple:
         text = "K-means on the same features is as good as C3 here, so these are the clusters of k-means."
         advice = "If they do not look right, try another number of clusters" + _other_encoder(facts) + "."
@@ -89,22 +91,20 @@ def simple(facts: Facts) -> Iterator[Finding]:
 
 
 def uneven(facts: Facts) -> Iterator[Finding]:
-    """A prior below 1: sizes were not pressed to be equal."""
+    """A prior below 1: equal cluster sizes were not enforced."""
     quality, sizes = facts.quality, [size for size in facts.sizes.values() if size]
     if quality is None or quality.prior >= 1 or facts.by_kmeans or len(sizes) < 2:
         return
     if facts.from_scratch and quality.prior < RARE:
-        text = (
-            f"Clusters of very different sizes were found: they hold {min(sizes):,} to {max(sizes):,} {facts.noun}s. "
-        )
-        text += "Rare groups may share a cluster, and then more are wrong than estimated."
-        advice = "Look at the clusters; ask for more of them to divide what does not belong together."
+        text = f"Cluster sizes are very different: {min(sizes):,} to {max(sizes):,} {facts.noun}s. "
+        text += "Rare groups may share a cluster; then the accuracy is lower than estimated."
+        advice = "Inspect the clusters, and request more of them if some contain several groups."
         yield Finding("warn", "uneven", text, advice)
         return
     chosen = len(quality.agreement) > 1
-    why = "because the heads agreed more that way" if chosen else f"as asked for by prior={quality.prior:g}"
-    text = f"Clusters of very different sizes were allowed, {why}: they hold {min(sizes):,} to {max(sizes):,} "
-    advice = "If you know that the groups are about equally large, fit again with --set prior=even."
+    why = "because the heads agreed more" if chosen else f"as requested by prior={quality.prior:g}"
+    text = f"Clusters of very different sizes were allowed, {why}: they contain {min(sizes):,} to {max(sizes):,} "
+    advice = "If you know that the groups have about the same size, fit again with --set prior=even."
     yield Finding("note", "uneven", f"{text}{facts.noun}s.", advice)
 
 
@@ -113,10 +113,10 @@ def empty(facts: Facts) -> Iterator[Finding]:
     empties = [cluster for cluster, size in facts.sizes.items() if size == 0]
     few = facts.distinct is not None and facts.distinct < facts.record.n_clusters
     if empties and facts.filled > 1 and not few:
-        asked, verb = facts.record.n_clusters, "holds" if len(empties) == 1 else "hold"
+        asked, verb = facts.record.n_clusters, "has" if len(empties) == 1 else "have"
         found = asked - len(empties)
-        text = f"{facts.listing(empties)} {verb} no {facts.noun}: {found} clusters were found, not {asked}."
-        advice = f"That may be right: fit again with -k {found} for clusters of which none is empty."
+        text = f"{facts.listing(empties)} {verb} no {facts.noun}s: {found} clusters were found instead of {asked}."
+        advice = f"That may be correct: fit again with -k {found} to avoid empty clusters."
         yield Finding("warn", "empty", text, advice)
 
 
@@ -124,9 +124,9 @@ def tiny(facts: Facts) -> Iterator[Finding]:
     """Clusters of less than a tenth of an even share."""
     small = [cluster for cluster, size in facts.sizes.items() if 0 < size < TINY * facts.share]
     if small:
-        verb, even = "is" if len(small) == 1 else "are", f"{facts.share:,.0f} {facts.noun}s, an even share"
-        text = f"{facts.listing(small)} {verb} tiny: below a tenth of {even}."
-        advice = "Look at them in the gallery: outliers, or part of a neighbour? Merge them, or ask for fewer clusters."
+        verb, even = "is" if len(small) == 1 else "are", f"an even share of {facts.share:,.0f} {facts.noun}s"
+        text = f"{facts.listing(small)} {verb} very small: below a tenth of {even}."
+        advice = "Inspect them: outliers, or part of another cluster? Merge them, or request fewer clusters."
         yield Finding("warn", "tiny", text, advice)
 
 
@@ -135,21 +135,21 @@ def giant(facts: Facts) -> Iterator[Finding]:
     largest = max(facts.sizes, key=lambda cluster: facts.sizes[cluster])
     part = facts.sizes[largest] / max(facts.n, 1)
     if len(facts.sizes) > 2 and GIANT < part < 1:
-        text = f"{facts.listing([largest])} holds {part:.0%} of all {facts.noun}s."
-        advice = "Several groups may share it: look at it, ask for more clusters, or cluster it again alone."
+        text = f"{facts.listing([largest])} contains {part:.0%} of all {facts.noun}s."
+        advice = "It may contain several groups: inspect it, request more clusters, or split it."
         yield Finding("warn", "giant", text, advice)
 
 
 def unsure(facts: Facts) -> Iterator[Finding]:
-    """Low mean confidence of a trained head, from guessing to certainty; where there is no estimate of the accuracy."""
+    """Low mean confidence of a trained head; only without an estimate of the accuracy."""
     chance = 1 / max(facts.record.n_clusters, 2)
     trained = any(stage.get("curves") for stage in facts.record.stages)
     if facts.quality is not None or facts.confidence is None or not trained:
         return
     if (facts.confidence - chance) / (1 - chance) < UNSURE:
-        mean = f"{facts.confidence:.0%} confidence on average, {chance:.0%} would be a guess"
+        mean = f"{facts.confidence:.0%} confidence on average, where guessing has {chance:.0%}"
         advice = "Train longer, or try another number of clusters" + _other_encoder(facts) + "."
-        yield Finding("warn", "unsure", f"The assignments are unsure: {mean}.", advice)
+        yield Finding("warn", "unsure", f"The assignments are uncertain: {mean}.", advice)
 
 
 def unreadable(facts: Facts) -> Iterator[Finding]:
@@ -158,8 +158,8 @@ def unreadable(facts: Facts) -> Iterator[Finding]:
         listed = ", ".join(f"{name} ({reason[0]})" if reason else name for name, *reason in skipped[:3])
         more = f", and {len(skipped) - 3:,} more" if len(skipped) > 3 else ""
         files = "1 file was" if len(skipped) == 1 else f"{len(skipped):,} files were"
-        text = f"{files} left out, unreadable: {listed}{more}."
-        yield Finding("warn", "unreadable", text, "Repair or remove them; the others are not affected.")
+        text = f"{files} unreadable and skipped: {listed}{more}."
+        yield Finding("warn", "unreadable", text, "Repair or remove them; the other files are not affected.")
 
 
 def sparse(facts: Facts) -> Iterator[Finding]:
@@ -168,8 +168,8 @@ def sparse(facts: Facts) -> Iterator[Finding]:
     if 0 < each < SPARSE:
         simple = ", so these are the clusters of k-means" if facts.quality is not None and each < FEW else ""
         found = facts.record.choice is not None
-        text = f"There are only {each:.0f} {facts.noun}s for each cluster{'' if found else ' asked for'}{simple}."
-        advice = f"Add {facts.noun}s{'' if found else ' or ask for fewer clusters'}: with so few, chance decides much."
+        text = f"There are only {each:.0f} {facts.noun}s per {'' if found else 'requested '}cluster{simple}."
+        advice = f"Add {facts.noun}s{'' if found else ' or request fewer clusters'}: with so few, results vary."
         yield Finding("warn", "sparse", text, advice)
 
 
@@ -177,12 +177,12 @@ def alike(facts: Facts) -> Iterator[Finding]:
     """Clusters whose centres nearly coincide."""
     close = sorted((pair for pair in facts.alike if pair[2] >= ALIKE), key=lambda pair: -pair[2])
     if len(close) > 3 and len(close) > len(facts.alike) / 4:
-        text = f"Many clusters lie close together: {len(close)} of {len(facts.alike)} pairs are hardly apart."
-        advice = "The network has not learned to tell them apart: train longer, or ask for fewer clusters."
+        text = f"Many clusters are close together: {len(close)} of {len(facts.alike)} pairs are hardly separated."
+        advice = "The network has not learned to separate them: train longer, or request fewer clusters."
         yield Finding("warn", "blurred", text, advice)
         return
     for a, b, cosine in close[:3]:
-        text = f"{capital(facts.name(a))} and {facts.name(b)} lie close together (similarity {cosine:.2f})."
+        text = f"{capital(facts.name(a))} and {facts.name(b)} are close together (similarity {cosine:.2f})."
         yield Finding("note", "alike", text, f"If they show the same thing: c3clust merge {facts.run} {a} {b}")
 
 
@@ -191,8 +191,8 @@ def copies(facts: Facts) -> Iterator[Finding]:
     if facts.copies:
         noun = facts.noun if facts.copies == 1 else f"{facts.noun}s"
         are = "is a copy of another" if facts.copies == 1 else "are copies of others"
-        text = f"{facts.copies:,} of the {facts.n:,} {facts.noun}s {are}, exactly or nearly: each {facts.noun} was "
-        text += "counted once, and a copy is in the cluster of its original."
+        text = f"{facts.copies:,} of the {facts.n:,} {facts.noun}s {are}, exact or near: each {facts.noun} was "
+        text += "counted once, and copies are in the cluster of their original."
         yield Finding("note", "copies", text, f"duplicates.csv lists the {noun}; see Copies below.")
 
 
@@ -244,7 +244,7 @@ _ALONE = ("--finetune", "--guard", "--no-guard", "--quiet", "-q", "--json")
 
 
 def _without_method(command: str) -> list[str]:
-    """The words of a `c3clust fit` without its method and folder; none if a recipe says what the data are."""
+    """The words of a `c3clust fit` without its method and folder; none if a recipe names the data."""
     try:
         given = iter(shlex.split(command))
     except ValueError:
@@ -265,8 +265,8 @@ def _how_to_improve(facts: Facts) -> str:
     advice = "Try another number of clusters" + _other_encoder(facts)
     if facts.noun == "image":
         command = f"c3clust export {facts.run} --to sorted --min-confidence 0.8"
-        return f"{advice}, or set the doubtful ones apart: {command}"
-    return f"{advice}; the column confidence of assignments.csv says which are doubtful."
+        return f"{advice}, or export the uncertain ones separately: {command}"
+    return f"{advice}; the column confidence of assignments.csv shows which are uncertain."
 
 
 def _other_encoder(facts: Facts) -> str:

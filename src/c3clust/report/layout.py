@@ -18,7 +18,7 @@ def layout(z: np.ndarray, seed: int = 0) -> tuple[np.ndarray, str]:
     z = z - z.mean(axis=0, keepdims=True)
     scale = np.abs(z).max(initial=0.0)
     if len(z) < 3 or scale < 1e-9:
-        return _spiral(len(z)), "a spiral: all points are the same"
+        return _spiral(len(z)), "a spiral: all points are equal"
     flat = _pca(z / scale, seed)
     if len(z) < MIN_TSNE or flat.shape[1] < 2:
         return _fit_square(flat[:, :2]), "PCA"

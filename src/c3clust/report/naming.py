@@ -1,4 +1,4 @@
-"""Names suggested for clusters, from what is there: folder and file names, words, columns, classes of the encoder.
+"""Names suggested for clusters, from folder and file names, words, columns, or classes of the encoder.
 
 They are suggestions: a name that the user gave is never replaced. Counts are stored per cluster as Traits, so that
 merging clusters adds rows. M clusters, J terms.
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Suggestion", "class_traits", "name_traits", "suggestion"]
 
-COMMON = 0.5  # share of a cluster's samples that must have a word of their names
+COMMON = 0.5  # fraction of a cluster's samples that must have a word of their names
 LIFT = 2.0  # times as frequent as overall
 LIKELY = 0.15  # mean probability of a class of the encoder
 CLOSE = 0.6  # of the first class: then the second one is named too

@@ -10,7 +10,6 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from html import escape
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +29,7 @@ __all__ = ["render", "write"]
 
 FILE = "report.html"
 CLUSTERS = "clusters.csv"
+TEMPLATES = Path(__file__).with_name("templates")
 PLACE = re.compile(r"{{ (\w+) }}")  # in the template
 SCRIPTS = (
     "base", "thumbs", "find", "dialogs", "summary", "copies", "outliers", "map", "curves", "how_many", "truth", "theme",
@@ -58,7 +58,7 @@ def write(run_dir: Path, record: RunRecord, view: View, edits: Edits | None = No
 
 
 def clusters_csv(view: View, edits: Edits) -> str:
-    """clusters.csv: a line for each cluster as it is now, with the name that was given and the one suggested."""
+    """clusters.csv: one line per current cluster, with the name that was given and the one suggested."""
     now, rows = view.merged(np.asarray(edits.target)), []
     for i in edits.live:
         found = suggestion(now, i)
@@ -69,9 +69,8 @@ def clusters_csv(view: View, edits: Edits) -> str:
 
 def page(content: Mapping[str, Any], sheets: Sequence[bytes]) -> str:
     """The HTML of the page."""
-    templates = files("c3clust.report") / "templates"
-    style, html = ((templates / name).read_text(encoding="utf-8") for name in ("page.css", "page.html"))
-    scripts = [(templates / "scripts" / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS]
+    style, html = ((TEMPLATES / name).read_text(encoding="utf-8") for name in ("page.css", "page.html"))
+    scripts = [(TEMPLATES / "scripts" / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS]
     code = '"use strict";\n(() => {\n' + "\n".join(scripts) + "})();\n"
     parts = {
         "title": escape(content["title"]),

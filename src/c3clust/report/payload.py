@@ -136,9 +136,9 @@ def _items(view: View) -> dict[str, Any]:
 
 
 def _files(record: RunRecord, view: View, run: str) -> str | None:
-    """The address of the folder of pictures, relative to the page; None if they are not files of a folder that exists.
+    """The address of the folder of images, relative to the page; None if they are not files of a folder that exists.
 
-    Relative, so that a run which is moved or sent with its pictures still finds them.
+    Relative, so that a run which is moved or sent with its images still finds them.
     """
     place = Path(str(record.data.get("place") or ""))
     if view.noun != "image" or not place.name or not place.is_dir() or not (place / view.names[0]).is_file():
@@ -274,7 +274,7 @@ def _quality_rows(facts: Facts) -> list[list[str]]:
         return []
     low, high = quality.interval
     pair = "C3 {:.3f}, k-means {:.3f}".format
-    chosen = ", at which the heads agree most" if len(quality.agreement) > 1 else ""
+    chosen = ", for which the heads agree most" if len(quality.agreement) > 1 else ""
     return [
         ["estimated accuracy", f"{quality.estimate:.3f}, interval {low:.3f} to {high:.3f}"],
         ["prior", f"{quality.prior:g}{chosen if quality.prior < 1 else ''}"],
@@ -282,7 +282,7 @@ def _quality_rows(facts: Facts) -> list[list[str]]:
         ["same cluster in C3 and k-means", f"{quality.same:.1%}"],
         ["neighbours in the same cluster, above chance", pair(*quality.kept)],
         ["agreement with independent clusterings", pair(*quality.supported)],
-        ["result taken from", "k-means" if facts.by_kmeans else "C3"],
+        ["source of the result", "k-means" if facts.by_kmeans else "C3"],
     ]
 
 

@@ -1,6 +1,6 @@
 """Sprite sheets: many thumbnails in a few image files.
 
-Pictures of at most 32 px keep their size and, if the budget allows, are stored without loss; larger ones are scaled
+Images of at most 32 px keep their size and, if the budget allows, are stored without loss; larger ones are scaled
 down. One budget in bytes bounds all sheets together: `plan` finds the best size and quality that fit, from a trial.
 """
 
@@ -15,10 +15,10 @@ from c3clust.errors import InputError
 
 __all__ = ["Plan", "as_pictures", "pack", "plan"]
 
-SMALL = 32  # px: pictures up to this size are not scaled
+SMALL = 32  # px: images up to this size are not scaled
 SHEET = 1024  # px: the longest side of a sheet
 BLOCK = 16  # px: lossy coders work in blocks; cells on this grid do not bleed into each other
-CHUNK = 256  # pictures in memory at once
+CHUNK = 256  # images in memory at once
 MARGIN = 1.15  # the trial may compress better than the rest
 
 
@@ -62,7 +62,7 @@ def as_pictures(x: Any) -> np.ndarray:
     """
     x = np.asarray(x)
     if x.ndim != 4 or x.shape[1] not in (1, 2, 3, 4):
-        raise InputError(f"shape {x.shape} is not a stack of pictures: [n, C, H, W] with C of 1, 3 or 4 is needed.")
+        raise InputError(f"shape {x.shape} is not a stack of images: [n, C, H, W] with C = 1, 3 or 4 is required.")
     if x.dtype != np.uint8:
         x = np.nan_to_num(np.asarray(x, dtype=np.float32))
         x = np.rint(np.clip(x, 0, 1) * 255).astype(np.uint8)

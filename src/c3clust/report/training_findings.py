@@ -31,7 +31,7 @@ def stages(facts: Facts) -> Iterator[Finding]:
             advice = "Train the first stage longer, or this one with a smaller learning rate or for fewer epochs"
             yield Finding("bad", "collapse", text, advice + _zeta_advice(facts.record, "raise"))
         elif positives < min(IDLE, 0.75 * even):
-            text = f"Stage {name} had hardly any effect: it found almost no {facts.noun}s that belong together."
+            text = f"Stage {name} had almost no effect: it found almost no {facts.noun}s that belong together."
             advice = "Train the first stage longer" + _zeta_advice(facts.record, "lower")
             yield Finding("warn", "idle", text, advice)
 
@@ -41,7 +41,7 @@ def stopped(facts: Facts) -> Iterator[Finding]:
     for stage in facts.record.stages:
         if (epoch := _returned(stage)) is not None:
             back = f"the result is that of epoch {epoch}" if epoch else "the result is that of the stage before"
-            text = f"Stage {stage.get('name', '?')} went wrong and was stopped: {back}."
+            text = f"Stage {stage.get('name', '?')} failed and was stopped: {back}."
             advice = "Train the first stage longer, or this one with a smaller learning rate"
             yield Finding("warn", "stopped", text, advice + _zeta_advice(facts.record, "raise"))
 
@@ -54,7 +54,7 @@ def restless(facts: Facts) -> Iterator[Finding]:
     last = curves[-1][-1] / (facts.n if max(map(max, curves)) > 1 else 1)
     if last > RESTLESS:
         text = f"{last:.1%} of the labels still changed in the last epoch."
-        yield Finding("warn", "restless", text, "The run had not settled: train for more epochs.")
+        yield Finding("warn", "restless", text, "Training had not converged: train for more epochs.")
 
 
 def notes(facts: Facts) -> Iterator[Finding]:
@@ -95,7 +95,7 @@ def balanced(record: RunRecord, stage: Mapping) -> float | None:
 
 def _zeta_advice(record: RunRecord, verb: str) -> str:
     """For those who set zeta themselves."""
-    return f"; or {verb} zeta, or leave it out." if isinstance(record.params.get("zeta"), (int, float)) else "."
+    return f"; or {verb} zeta, or omit it." if isinstance(record.params.get("zeta"), (int, float)) else "."
 
 
 def _last_positives(stage: Mapping[str, Any]) -> float | None:

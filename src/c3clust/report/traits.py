@@ -76,7 +76,7 @@ class Traits:
 
 
 def c_tf_idf(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """sqrt(tf) log(1 + A / f): tf share of a word in a cluster, f its frequency in all, A words per cluster. [M, J]"""
+    """sqrt(tf) log(1 + A / f): tf its fraction of a cluster, f its frequency in all, A words per cluster. [M, J]"""
     clusters = max(int((counts.max(axis=1) > 0).sum()), 1)
     a = counts.sum(axis=0) / clusters
     return np.sqrt(sums / np.maximum(counts, 1)) * np.log1p(a / np.maximum(sums.sum(axis=0), 1))

@@ -1,4 +1,4 @@
-"""The verdict on a run: about how many samples are right, in words that need no knowledge of the method."""
+"""The verdict on a run: the estimated accuracy and what to do, without terms of the method."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ __all__ = ["Verdict", "verdict"]
 class Verdict:
     """The top of the page.
 
-    level: that of the worst finding, "good" or "note"; word: the level in one or two words; headline: how many samples
-    are probably right; clusters: how many were found; text: what to make of it.
+    level: that of the most severe finding, "good" or "note"; word: the level in one or two words; headline: how many
+    samples are probably in the right cluster; clusters: how many were found; text: what to do.
     """
 
     level: str
@@ -30,10 +30,10 @@ def verdict(facts: Facts, found: Sequence[Finding]) -> Verdict:
     problems = [finding for finding in found if finding.level in ("bad", "warn")]
     level, word, text = "good", "All well", "Nothing looks wrong."
     if any(finding.level == "bad" for finding in problems):
-        level, word, text = "bad", "Problem", "Do not use these clusters before you have read the problem below."
+        level, word, text = "bad", "Problem", "Read the problem below before you use these clusters."
     elif problems:
         points = "point" if len(problems) == 1 else f"{len(problems)} points"
-        level, word, text = "warn", "Look here", f"Look at the {points} below before you use these clusters."
+        level, word, text = "warn", "Look here", f"Read the {points} below before you use these clusters."
     elif facts.quality is None or facts.filled < 2:
         level, word, text = "note", "Not known", _what_was_checked(facts)
     return Verdict(level, word, _headline(facts), _clusters(facts), text)
@@ -42,10 +42,10 @@ def verdict(facts: Facts, found: Sequence[Finding]) -> Verdict:
 def _headline(facts: Facts) -> str:
     quality, noun = facts.quality, facts.noun
     if facts.filled < 2:
-        return f"All {noun}s are in one cluster: how many are right cannot be estimated."
+        return f"All {noun}s are in one cluster: the accuracy cannot be estimated."
     if quality is None:
         why = "gives no confidence" if facts.confidence is None else "gives a confidence that is not calibrated"
-        return f"How many {noun}s are in the right cluster is not known: the method {_method(facts)} {why}."
+        return f"The accuracy is unknown: the method {_method(facts)} {why}."
     about, (low, high) = in_hundred(quality.estimate), (in_hundred(end) for end in quality.interval)
     since = " before clusters were split" if facts.split else " before clusters were merged" if facts.merged else ""
     return (
@@ -66,9 +66,9 @@ def _clusters(facts: Facts) -> str:
         return (
             f"{f'{first} clusters were asked for' if first else 'Clusters were split'}; {now} are left after splitting."
         )
-    told = "found" if counted else "asked for"
+    origin = "found" if counted else "asked for"
     if facts.merged:
-        return f"{asked} clusters were {told}; {now} are left after merging."
+        return f"{asked} clusters were {origin}; {now} are left after merging."
     if counted and now == asked:
         return f"{asked} clusters were found." if asked > 1 else "1 cluster was found."
     found = "all were" if now == asked else "1 was" if now == 1 else f"{now} were"
@@ -79,6 +79,5 @@ def _what_was_checked(facts: Facts) -> str:
     checked = [f"the number of {facts.noun}s", "the sizes of the clusters"]
     if any(stage.get("curves") for stage in facts.record.stages):
         checked.append("the training curves")
-    return (
-        f"Checked were {', '.join(checked[:-1])} and {checked[-1]}, without a finding. Look at the clusters yourself."
-    )
+    listed = f"{', '.join(checked[:-1])} and {checked[-1]}"
+    return f"Checked without findings: {listed}. Inspect the clusters yourself."

@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import Field
 from typing_extensions import TypedDict
 
 from c3clust.errors import RunError
 from c3clust.files import read_json, write_atomically
-from c3clust.schema import Count, Layout, Number, Whole, build, open_ended
+from c3clust.schema import Count, Layout, Limits, Number, Whole, build, open_ended
 from c3clust.seal import is_own, seal
 
 __all__ = ["RunConfig", "is_object", "method_name", "plain"]
@@ -61,7 +60,7 @@ class RunConfig:
     data: Annotated[dict[str, Any], Layout(Fingerprint)]
     source: str | None = None
     options: Annotated[dict[str, Any], Layout(LoadOptions)] = field(default_factory=dict)
-    checkpoint_minutes: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 10.0
+    checkpoint_minutes: Annotated[float, Limits(ge=0)] = 10.0
     command: str = ""
     created: str = ""
     format: int = FORMAT

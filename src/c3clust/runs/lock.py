@@ -51,7 +51,7 @@ def _check(path: Path) -> None:
     with contextlib.suppress(FileNotFoundError):
         found = os.lstat(path)
         if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
-            raise RunError(f"{path} is a link or no regular file, so it is no lock of c3clust: remove it.")
+            raise RunError(f"{path} is a link or no regular file, so it is not a lock of c3clust: remove it.")
 
 
 def _owner(path: Path) -> str:

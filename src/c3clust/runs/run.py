@@ -8,13 +8,13 @@
     model.json          the rest that `predict` needs
     assignments.csv     name, cluster, confidence: one line per sample
     labels.csv          name, label: the true labels, where the source has them; for metrics only
-    record.json         what was asked for, done and found (records/record.py)
+    record.json         what was requested, done and found (records/record.py)
     view.npz            what the report shows: thumbnails, map, most typical samples
     report.html         the page
     edits.json          names and merges that the owner gave afterwards
     changes/            what the run was after each split or regrouping (records/changes.py)
-    clusters.csv        the clusters as they are now: names, suggested names, sizes
-    duplicates.csv, outliers.csv   copies, and samples that belong nowhere, where there are some
+    clusters.csv        the current clusters: names, suggested names, sizes
+    duplicates.csv, outliers.csv   copies, and samples that belong nowhere, if there are some
 
 record.json is written when all files above it are complete: a folder without it is not a finished run. The report
 comes last, so that a run is never lost with it.
@@ -47,7 +47,7 @@ from c3clust.training.checkpoint import Checkpoints
 
 __all__ = ["Run", "build_view", "write_report"]
 
-FEATURES = "c3clust-features"  # beside the run folders: features of encoders, which runs on the same data share
+FEATURES = "c3clust-features"  # next to the run folders: features of encoders, which runs on the same data share
 
 
 class Run:
@@ -70,7 +70,7 @@ class Run:
     checkpoints : callable
         Makes the `Checkpoints` from the folder and the minutes.
     features : path, optional
-        The folder that keeps the features of encoders. Default: beside the run folder.
+        The folder that stores the features of encoders. Default: next to the run folder.
     """
 
     def __init__(
@@ -111,15 +111,15 @@ class Run:
             self.made = self.made or not folder.exists()
             folder.mkdir(parents=True, exist_ok=True)
             if (folder / "record.json").exists():
-                raise RunError(f"{folder} holds another run, a finished one: nothing is overwritten. {other}")
+                raise RunError(f"{folder} contains a finished run: nothing is overwritten. {other}")
             unfinished = (folder / "request.json").exists()
             if unfinished and not self.resume:
                 raise RunError(
-                    f"{folder} holds an unfinished run: go on with it by c3clust resume {folder}, "
+                    f"{folder} contains an unfinished run: continue it with c3clust resume {folder}, "
                     "or choose another folder with -o."
                 )
             if not unfinished and any(path.name != "lock" and not is_partial(path) for path in folder.iterdir()):
-                raise RunError(f"{folder} holds files already: nothing is overwritten. {other}")
+                raise RunError(f"{folder} is not empty: nothing is overwritten. {other}")
             with tempfile.TemporaryFile(dir=folder):  # whether the folder can be written
                 pass
         except OSError as error:
@@ -161,7 +161,7 @@ class Run:
                 difference = config.difference(RunConfig.read(self.folder))
                 if difference:
                     raise RunError(
-                        f"{self.folder} holds an unfinished run of another kind: {difference}. Choose another folder."
+                        f"{self.folder} contains another unfinished run: {difference}. Choose another folder."
                     )
             else:
                 config.write(self.folder)
@@ -228,7 +228,7 @@ class Run:
 
 
 def write_report(folder: Path, estimator: Any, dataset: Dataset, record: RunRecord, features: Any = None) -> Path:
-    """Write view.npz and report.html. `features`: the samples as an encoder made them, where these are at hand."""
+    """Write view.npz and report.html. `features`: the samples as an encoder made them, where these are available."""
     view = build_view(estimator, dataset, record, features)
     view.write(folder)
     record.write(folder / "record.json")

@@ -1,4 +1,4 @@
-"""What a run that is resumed may name: all that its own user asked for, and of a stranger's run nothing but numbers."""
+"""What a resumed run may name: everything if it is the user's own, and only numbers if it is untrusted."""
 
 import inspect
 from dataclasses import replace
@@ -11,15 +11,15 @@ from c3clust.runs.run import FEATURES
 
 __all__ = ["trusted"]
 
-OWN = ("cache", "root", "outside", "workers", "memory")  # options of `data.load` that are not a stranger's to choose
+OWN = ("cache", "root", "outside", "workers", "memory")  # options of `data.load` that an untrusted run must not set
 
 
 def trusted(
     folder: Path, config: RunConfig, source: str | None = None, cache: str | None = None, encoder: str | None = None
 ) -> RunConfig:
-    """The config with what the user gives now. RunError if a stranger's run names what the user does not.
+    """The config with what the user gives now. RunError if an untrusted run names what the user does not.
 
-    A run of the same user, which its seal proves, repeats what that user asked for. Of another run, the source and an
+    A run of the same user, which its seal proves, repeats what that user requested. Of another run, the source and an
     encoder that is not built in must be given; cache, root, outside, workers and memory are those that are given, or
     the defaults. A file of labels that it names is not read.
     """
@@ -28,7 +28,7 @@ def trusted(
         raise RunError(f"{folder / 'request.json'}: {min(unknown)!r} is not an option for reading data.")
     options = {name: value for name, value in config.options.items() if value is not None}
     if not config.is_own():
-        _check_strange(folder, config, source, encoder)
+        _check_untrusted(folder, config, source, encoder)
         options = {name: value for name, value in options.items() if name not in OWN}
         if options.get("labels") != "folders":
             options.pop("labels", None)  # a file
@@ -37,15 +37,15 @@ def trusted(
     return replace(config, source=source or config.source, options=options, params=params, seal=config.seal)
 
 
-def _check_strange(folder: Path, config: RunConfig, source: str | None, encoder: str | None) -> None:
-    why = f"{folder} was not begun by you on this computer"
+def _check_untrusted(folder: Path, config: RunConfig, source: str | None, encoder: str | None) -> None:
+    why = f"{folder} was not started by you on this computer"
     if config.source is not None and source is None:
         named = config.source[:200]
-        raise RunError(f"{why}: name its data with --source, if you want them read. It names {named!r}.")
+        raise RunError(f"{why}: give its data with --source to read them. It names {named!r}.")
     kept = config.params.get("encoder")
     if encoder is None and not encoders.is_built_in(kept):
         raise RunError(f"{why}, and its encoder {str(kept)[:200]!r} is not built in: name it with --encoder.")
     if config.params.get("start") is not None:
-        raise RunError(f"{why}, and starts from another run: fit again with the start that you know.")
+        raise RunError(f"{why}, and starts from another run: fit again with a start that you trust.")
     if (folder.parent / FEATURES).is_symlink():
-        raise RunError(f"{why}, and {folder.parent / FEATURES} beside it is a link: remove it.")
+        raise RunError(f"{why}, and {folder.parent / FEATURES} next to it is a link: remove it.")

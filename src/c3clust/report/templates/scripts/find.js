@@ -1,7 +1,7 @@
 /* Find by name: what is typed is looked for in the names, and in texts; the first of what is found is shown. */
 const FOUND = 60;
 function finder() {
-  const told = h("p", { class: "small", role: "status" }), box = strip([], "Found");
+  const status = h("p", { class: "small", role: "status" }), box = strip([], "Found");
   const field = h("input", { type: "search", id: "find", placeholder: items.text ? "Name or words" : "Name of a file", "aria-label": "Find by name", autocomplete: "off", spellcheck: "false" });
   const shown = run.shown < run.n ? `, among the ${count(run.shown)} in this page` : "";
   function look() {
@@ -10,10 +10,10 @@ function finder() {
       if (items.name[row].toLowerCase().includes(words) || (items.text && items.text[row].toLowerCase().includes(words))) rows.push(row);
     box.replaceChildren();
     fillStrip(box, rows.slice(0, FOUND));
-    told.textContent = !words ? "" : `${plural(rows.length, run.noun)} found${shown}${rows.length > FOUND ? `; the first ${FOUND} are shown` : ""}.`;
+    status.textContent = !words ? "" : `${plural(rows.length, run.noun)} found${shown}${rows.length > FOUND ? `; the first ${FOUND} are shown` : ""}.`;
   }
   field.addEventListener("input", look);
-  return h("div", { class: "find" }, field, told, box);
+  return h("div", { class: "find" }, field, status, box);
 }
 /* The address of the original file, beside the page or on this computer; null where it is not known. */
 function original(row) {

@@ -8,7 +8,7 @@ function outliers() {
   const list = (entries) => h("ul", { class: "outliers" }, entries.map(one));
   const are = n === 1 ? "is an outlier" : "are outliers", noun = run.noun;
   section("outliers", "Outliers", `${count(n)} of the ${count(run.n)} ${noun}s ${are}: far from all clusters, or the members of the method disagree. `
-    + (apart ? "They are in no cluster (−1)." : "They are in the cluster that fits best; --outliers at the fit puts them in none (−1).")
+    + (apart ? "They are in no cluster (−1)." : "They are in the cluster that fits best; fit with --outliers to put them in none (−1).")
     + ` ${file} in the run folder lists them${listed.length < n ? ` all; ${count(listed.length)} are shown here` : ""}.`, null,
   list(listed.slice(0, FEW)), listed.length > FEW ? h("details", {}, h("summary", {}, `Show ${count(listed.length - FEW)} more`), list(listed.slice(FEW))) : null);
 }

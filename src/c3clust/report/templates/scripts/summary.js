@@ -92,7 +92,7 @@ function gallery() {
   const lede = run.shown < run.n ? `${count(run.shown)} of the ${count(run.n)} ${run.noun}s are in this page: the most typical and the least certain of each cluster, and a random sample of the rest.`
     : `All ${count(run.n)} ${run.noun}s are in this page. Typical ones are nearest to the centre of their cluster.`;
   const none = clusters.filter((c) => !c.size), example = clusters.find((c) => c.suggested);
-  section("clusters", "Clusters", example ? [lede, " Suggested names are guesses, and not in use; to use them all: ", h("code", {}, `c3clust label ${run.made.run} --suggested`)] : lede, h("div", { class: "controls" }, h("span", { class: "small", "aria-hidden": "true" }, "Sort by"), order), finder(), list,
+  section("clusters", "Clusters", example ? [lede, " Suggested names are guesses and are not used until you apply them: ", h("code", {}, `c3clust label ${run.made.run} --suggested`)] : lede, h("div", { class: "controls" }, h("span", { class: "small", "aria-hidden": "true" }, "Sort by"), order), finder(), list,
     none.length ? h("p", { class: "small empty-note" }, `Empty: ${none.map((c) => c.name).join(", ")}.`) : null);
 }
 function cluster(c) {

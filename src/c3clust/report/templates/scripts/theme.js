@@ -6,7 +6,7 @@ function made() {
   const block = (title, rows) => rows.length ? h("div", {}, h("h3", {}, title), table(rows)) : null;
   section("made", "How it was made", "Everything that is needed to reproduce the run.", null,
     d.command ? h("div", { class: "command" }, code, done) : null,
-    d.notes.length ? h("ul", { class: "notes small", "aria-label": "Notes of the training" }, d.notes.map((note) => h("li", {}, note))) : null,
+    d.notes.length ? h("ul", { class: "notes small", "aria-label": "Notes on the training" }, d.notes.map((note) => h("li", {}, note))) : null,
     h("div", { class: "made" }, block("Estimate, and comparison with k-means", d.quality), block("Training", d.training), block("Parameters", d.params),
       block("Encoder", d.encoder), block("Data", d.data), block("Versions", [...d.versions, ["device", run.device]])),
     d.n_skipped ? h("details", {}, h("summary", {}, `${plural(d.n_skipped, "file")} left out`), table(d.skipped.map((entry) => [entry[0], entry[1] ?? ""]))) : null);
