@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-PYTEST := $(BIN)/python -m pytest -q -n logical --dist loadfile
+PYTEST := $(BIN)/python -m pytest -q -n logical --dist loadfile --no-loadscope-reorder
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -20,7 +20,7 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet -e '.[dev]'
 	touch $@
 
-demo: setup  ## Cluster scikit-learn's digits and compare k-means, CC and C3
+demo: setup  ## Cluster scikit-learn's digits and compare k-means and C3
 	$(BIN)/c3clust demo
 
 test: setup  ## Run the tests

@@ -19,7 +19,10 @@ import torch
 from benchmarks import harness
 from c3clust.records.record import versions
 
-PARTS = ("loss", "augment", "step", "predict", "encoders", "duplicates", "memory", "distributed")
+PARTS = (
+    "loss", "augment", "step", "predict", "encoders", "startup", "fits", "duplicates", "memory", "distributed",
+)  # fmt: skip
+LONG = ("accuracy", "mnist")  # many minutes
 README = Path(__file__).with_name("README.md")
 
 
@@ -55,15 +58,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer rounds, smaller sizes: tries the scripts out")
     parser.add_argument("--wall", action="store_true", help="the clock on the wall instead of processor time")
-    parser.add_argument("--only", nargs="+", choices=[*PARTS, "accuracy"], help="some of the parts")
-    parser.add_argument("--accuracy", action="store_true", help="the CPU recipes too: many minutes")
+    parser.add_argument("--only", nargs="+", choices=[*PARTS, *LONG], help="some of the parts")
+    parser.add_argument("--accuracy", action="store_true", help="the CPU recipes and MNIST-10k too: many minutes")
     parser.add_argument("--write", action="store_true", help="bring benchmarks/README.md up to date")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     if arguments.wall:
         harness.use_wall_clock()
     options = "".join(f" --{name}" for name in ("quick", "wall") if getattr(arguments, name))
-    for part in arguments.only or [*PARTS, *(["accuracy"] if arguments.accuracy else [])]:
+    for part in arguments.only or [*PARTS, *(LONG if arguments.accuracy else [])]:
         started = time.perf_counter()
         rows = importlib.import_module(f"benchmarks.{part}").rows(arguments.quick)
         text = section(part, rows, f"python -m benchmarks{options} --only {part}")
