@@ -1,4 +1,4 @@
-"""The losses of C3 in a training loop of one's own: any network, any augmentation, plain PyTorch.
+"""The losses of C3 in your own training loop: any network, any augmentation, plain PyTorch.
 
 python examples/own_loop.py --steps 200
 """
@@ -14,7 +14,7 @@ from c3clust.methods.c3 import c3_loss
 from c3clust.methods.cc import cluster_loss, instance_loss
 
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-parser.add_argument("--steps", type=int, default=400, help="of stage 1; stage 2 takes a quarter of it")
+parser.add_argument("--steps", type=int, default=400, help="steps of stage 1; stage 2 has a quarter of them")
 chosen = parser.parse_args()
 
 torch.manual_seed(0)

@@ -1,4 +1,4 @@
-"""Cluster a folder of photographs, open the page, and sort the sure ones into folders.
+"""Cluster a folder of photographs, write the report, and export the confident images into folders.
 
 python examples/photos.py ~/Pictures/holiday --clusters 8 --out runs/holiday
 """
@@ -13,7 +13,7 @@ parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
 parser.add_argument("folder", type=Path)
 parser.add_argument("--clusters", type=int, default=8)
 parser.add_argument("--out", type=Path, default=Path("runs/photos"))
-parser.add_argument("--epochs", type=int, help="of each stage; chosen by the number of images if left out")
+parser.add_argument("--epochs", type=int, help="epochs per stage; by default chosen from the number of images")
 chosen = parser.parse_args()
 
 images = data.load(str(chosen.folder))

@@ -1,4 +1,4 @@
-"""Cluster feature vectors, such as the embeddings of another model, beside k-means.
+"""Cluster feature vectors, such as the embeddings of another model, and compare with k-means.
 
 python examples/vectors.py --epochs 10
 """
@@ -13,7 +13,7 @@ from sklearn.decomposition import PCA
 from c3clust import C3, acc
 
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-parser.add_argument("--epochs", type=int, help="of each stage; chosen by the number of vectors if left out")
+parser.add_argument("--epochs", type=int, help="epochs per stage; by default chosen from the number of vectors")
 parser.add_argument("--clusters", type=int, default=10)
 chosen = parser.parse_args()
 
