@@ -13,6 +13,20 @@ ROOT = Path(__file__).parent.parent
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "COLUMNS": "200", "NO_COLOR": "1", "PYTHONPATH": str(ROOT / "src")}
 
 
+# The files that take longest are begun first, so that no worker waits for another at the end.
+LONG = (
+    "test_all_methods.py", "test_checkpoint.py", "test_distributed.py", "test_paper.py", "test_pool.py", "test_kill.py",
+    "test_cluster_count.py", "test_browser.py", "test_readme.py", "test_fuzz_commands.py", "test_rehearsal.py",
+    "test_onnx.py", "test_start.py", "test_command.py", "test_changes.py", "test_images.py", "test_same_results.py",
+    "test_released.py", "test_fit.py", "test_auto_k.py", "test_examples.py", "test_disk.py", "test_kmeans.py",
+)  # fmt: skip
+
+
+def pytest_collection_modifyitems(items):
+    rank = {name: i for i, name in enumerate(LONG)}
+    items.sort(key=lambda item: rank.get(item.path.name, len(LONG)))
+
+
 @pytest.fixture(scope="session", autouse=True)
 def own_key(tmp_path_factory):
     """Runs are sealed with a key of the tests, not with that of whoever runs them (seal.py)."""

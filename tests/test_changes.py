@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import shutil
 
 import numpy as np
 import pytest
@@ -25,11 +26,17 @@ def blobs():
     return x.astype(np.float32), y
 
 
-@pytest.fixture
-def run(blobs, tmp_path):
+@pytest.fixture(scope="module")
+def fitted(blobs, tmp_path_factory):
     """Three clusters of two blobs each."""
-    C3(3, random_state=0).fit(blobs[0], run_dir=tmp_path / "run")
-    return tmp_path / "run"
+    folder = tmp_path_factory.mktemp("fitted") / "run"
+    C3(3, random_state=0).fit(blobs[0], run_dir=folder)
+    return folder
+
+
+@pytest.fixture
+def run(fitted, tmp_path):
+    return shutil.copytree(fitted, tmp_path / "run")
 
 
 def labels(run):

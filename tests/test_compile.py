@@ -32,7 +32,7 @@ def test_a_failure_is_one_sentence(monkeypatch):
 
     monkeypatch.setattr(nn.Module, "compile", fail)
     with pytest.raises(
-        InputError, match=r"compile=True cannot be used here: no working C\+\+ compiler .* Leave compile"
+        InputError, match=r"compile=True cannot be used here: no working C\+\+ compiler .* Omit compile"
     ):
         CC(3, epochs=1, random_state=0, compile=True).fit(X)
 

@@ -187,7 +187,7 @@ def test_a_full_disk_under_features(small_disk, tmp_path):
     module = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 2000))
     fill(small_disk, 1_000_000)
     one = KMeans(2, encoder=module, random_state=0)
-    with pytest.raises(DataError, match=r"Features cannot be kept in .*No space left on device.*3,200,000 bytes"):
+    with pytest.raises(DataError, match=r"Features cannot be stored in .*No space left on device.*3,200,000 bytes"):
         one.fit(samples, run_dir=small_disk / "run")
     assert not list((small_disk / "c3clust-features").iterdir())
     (small_disk / "filler").unlink()
@@ -198,7 +198,7 @@ def test_a_full_temporary_folder_under_features(small_disk, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(small_disk))
     fill(small_disk, 1_000_000)
     module = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 2000))
-    with pytest.raises(DataError, match=r"Features cannot be kept in .*No space left on device"):
+    with pytest.raises(DataError, match=r"Features cannot be stored in .*No space left on device"):
         KMeans(2, encoder=module, random_state=0).fit(np.zeros((400, 8, 8), np.uint8))
     assert [path.name for path in small_disk.iterdir()] == ["filler"]
 

@@ -103,7 +103,7 @@ def test_a_lock_that_is_no_file_of_its_own_is_refused(tmp_path, elsewhere, kind)
     target, path = elsewhere / "letter.txt", tmp_path / "run" / "lock"
     made = {"link": lambda: path.symlink_to(target), "hard link": lambda: path.hardlink_to(target)}
     (made | {"pipe": lambda: os.mkfifo(path), "folder": path.mkdir})[kind]()
-    with pytest.raises(RunError, match="is no lock of c3clust"), locked(tmp_path / "run"):
+    with pytest.raises(RunError, match="is not a lock of c3clust"), locked(tmp_path / "run"):
         pass
     assert untouched(elsewhere)
 

@@ -23,7 +23,9 @@ SERVER = """
 import json, os, sys
 import torch
 from c3clust import cli
+from c3clust.methods.cc import fit_head
 torch.set_num_threads(1)
+fit_head.__defaults__ = (10, 64)  # few steps: what is killed and resumed matters, not its quality
 torch.optim.Adam([torch.zeros(1, requires_grad=True)]).zero_grad()
 for line in sys.stdin:
     pid = os.fork()
@@ -127,7 +129,7 @@ def test_refusals(command, job, tmp_path):
             break
     before = command.log.stat().st_size
     assert command(*words, run) == 2
-    assert f"unfinished run: go on with it by c3clust resume {run}" in command.log.read_text()[before:]
+    assert f"unfinished run: continue it with c3clust resume {run}" in command.log.read_text()[before:]
     assert command("resume", whole) == 2
     assert "there is nothing to resume" in command.log.read_text()[before:]
     assert command("resume", tmp_path) == 2

@@ -43,7 +43,7 @@ def test_the_limit_is_told_before_training_and_can_be_raised(tmp_path, monkeypat
     with pytest.raises(RunError, match="C3CLUST_MAX_CLUSTERS raises it"):
         KMeans(2, random_state=0).fit(X, run_dir=tmp_path / "run")
     monkeypatch.setenv("C3CLUST_MAX_CLUSTERS", "two")
-    with pytest.raises(C3ClustError, match="is not a whole number"):
+    with pytest.raises(C3ClustError, match="is not an integer"):
         KMeans(2, random_state=0).fit(X, run_dir=tmp_path / "run")
 
 

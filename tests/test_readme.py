@@ -6,7 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sklearn.datasets
 from PIL import Image
+from sklearn.utils import Bunch
 
 import c3clust
 
@@ -18,6 +20,14 @@ README, START, API = (
 
 def blocks(language, text=README):
     return re.findall(rf"```{language}\n(.*?)```", text, flags=re.DOTALL)
+
+
+@pytest.fixture(autouse=True)
+def few_digits(monkeypatch):
+    """The digits are 200, so that examples with them take seconds."""
+    digits = sklearn.datasets.load_digits()
+    few = Bunch(images=digits.images[:200], data=digits.data[:200], target=digits.target[:200])
+    monkeypatch.setattr("sklearn.datasets.load_digits", lambda: few)
 
 
 def test_the_python_example_runs(capsys):
@@ -43,7 +53,7 @@ def test_the_commands_run_in_order(c3clust, tmp_path):
     (tmp_path / "people.csv").write_text("\n".join(["age,job,pay", *people]))
     assert len(commands()) >= 6
     for words in commands():
-        quick = ["--set", "cc_epochs=1", "--set", "epochs=1"] if words[0] == "fit" else []
+        quick = ["--set", "cc_epochs=1", "--set", "epochs=1", "--set", "members=2"] if words[0] == "fit" else []
         done = c3clust(*words, *quick, cwd=tmp_path)
         assert done.returncode == 0, (words, done.stderr)
     assert (tmp_path / "new.csv").exists()

@@ -32,7 +32,7 @@ def test_weights_that_are_not_finite_are_refused(model, value):
     weights = weights.clone()
     weights.view(-1)[0] = value
     forge(model / "model", {name: weights})
-    with pytest.raises(RunError, match="holds NaN or infinity"):
+    with pytest.raises(RunError, match="contains NaN or infinity"):
         load(model)
 
 

@@ -30,6 +30,6 @@ def test_a_sound_method_passes_and_others_are_named():
     check_method(adapted(Good, "tests:Good"), scikit_learn=False)
     with pytest.raises(AssertionError, match="Random: three_blobs_are_found: three clear clusters were not found"):
         check_method(adapted(Random, "tests:Random"), scikit_learn=False)
-    with pytest.raises(InputError, match="no subclass"):
+    with pytest.raises(InputError, match="not a subclass"):
         check_method(Good)
     assert issubclass(adapted(Good, "tests:Good"), Adapted)

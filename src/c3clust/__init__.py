@@ -1,6 +1,6 @@
-"""Cluster images without labels: C3 (cross-instance guided contrastive clustering) and its rivals.
+"""Cluster images without labels: C3 (cross-instance guided contrastive clustering) and other methods.
 
-The names below are what users are promised. Each is imported when it is first asked for, so that worker processes
+The names below are the public API. Each is imported when it is first used, so that worker processes
 which only decode images do not load torch.
 """
 

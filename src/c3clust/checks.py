@@ -1,4 +1,4 @@
-"""Checks of parameters: each failure is one InputError sentence with the value, what is needed, and the way out."""
+"""Checks of parameters. Each failure is one InputError with the value, what is required, and how to fix it."""
 
 import math
 from collections.abc import Iterable
@@ -22,7 +22,7 @@ def number(name: str, value: Any, low: float = -math.inf, high: float = math.inf
 def whole(name: str, value: Any, low: int = 1, *, why: str) -> int:
     """An integer of at least `low`."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < low:
-        raise InputError(f"{name}={value!r} is not a whole number of at least {low}: {why}")
+        raise InputError(f"{name}={value!r} is not an integer of at least {low}: {why}")
     return int(value)
 
 
@@ -44,8 +44,10 @@ def choice(name: str, value: Any, known: Iterable[str]) -> str:
 def stage(epochs: Any, batch_size: Any, lr: Any, schedule: Any, prefix: str = "") -> None:
     """The four parameters of a training stage; `prefix` is what their names begin with, as "cc_" for stage 1 of C3."""
     if epochs != "auto":
-        whole(f"{prefix}epochs", epochs, 0, why='it counts passes over the data. "auto" sets it from the data.')
-    whole(f"{prefix}batch_size", batch_size, 2, why="it is how many samples make a step. A usual value is 256.")
+        whole(
+            f"{prefix}epochs", epochs, 0, why='it is the number of passes over the data. "auto" sets it from the data.'
+        )
+    whole(f"{prefix}batch_size", batch_size, 2, why="it is the number of samples per step. A usual value is 256.")
     number(f"{prefix}lr", lr, 0.0, why="it is a learning rate. A usual value is 1e-3.")
     choice(f"{prefix}schedule", schedule, ("constant", "cosine"))
 

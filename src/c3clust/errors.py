@@ -1,4 +1,4 @@
-"""What c3clust raises when the fault is not its own.
+"""The exceptions of c3clust.
 
     C3ClustError              everything below; the command line prints it as one sentence and exits with 2
     ├── InputError            a parameter or an array that cannot be used          (also a ValueError)
@@ -8,7 +8,7 @@
     ├── ProcessError          another process of the same run that has ended       (also a RuntimeError)
     └── MissingExtraError     an optional dependency that is not installed         (also an ImportError)
 
-Each message names the value that was wrong, what is needed, and the way out.
+Each message states the wrong value, what is required, and how to fix it.
 """
 
 from collections.abc import Iterable

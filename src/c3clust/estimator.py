@@ -27,7 +27,7 @@ from c3clust.errors import InputError, RunError
 from c3clust.networks.readouts import Centres
 from c3clust.outliers import OutlierRule
 from c3clust.prediction import Prediction
-from c3clust.preprocess import InputOptions, Preprocessor
+from c3clust.preprocess import InputOptions, Prepared, Preprocessor
 from c3clust.records.changes import current
 from c3clust.records.duplicates import Duplicates
 from c3clust.records.outliers import by_position
@@ -71,12 +71,12 @@ class Estimator(
     def _regroup(self, context: TrainingContext, network: nn.Module) -> nn.Module:
         """A network with n_clusters clusters on the features of one that was trained with another number."""
         raise InputError(
-            f"{type(self).__name__} learns its features for one number of clusters, so it cannot be regrouped: fit it "
+            f"{type(self).__name__} learns its features for one number of clusters and cannot be regrouped: fit it "
             "again with another -k, or merge and split single clusters."
         )
 
     def _stages(self, context: TrainingContext) -> list[Stage]:
-        """The stages that `_fit` will train, as far as they are known before."""
+        """The stages that `_fit` will train, as far as they are known in advance."""
         return []
 
     def _input_options(self) -> InputOptions:
@@ -85,7 +85,7 @@ class Estimator(
     def _training_options(self) -> TrainingOptions:
         return TrainingOptions()
 
-    def _policy(self, dataset: Dataset) -> str:
+    def _policy(self, dataset: Dataset) -> str | dict[str, Any]:
         """The augmentation of augment="auto"."""
         return dataset.policy
 
@@ -101,12 +101,24 @@ class Estimator(
     def fit(
         self, X: Any, y: Any = None, run_dir: str | Path | Run | None = None, checkpoint_minutes: float = 10.0
     ) -> Any:
-        """Cluster X: images [n, C, H, W], [n, H, W] or [n, H, W, C], vectors [n, F], texts, a data frame, a path,
-        pictures (paths, bytes, Pillow images), or what `data.load` returns. y is ignored.
+        """Cluster X.
 
-        With `run_dir`, the fit leaves a run folder: a checkpoint after each epoch, and after so many minutes; in the
-        end the model, the assignments, the record and the report. If the process is killed, the same call continues
-        from the last checkpoint and ends with the same network, bit for bit on the CPU.
+        Parameters
+        ----------
+        X : array, list, data frame, path or Dataset
+            Images [n, C, H, W], [n, H, W, C] or [n, H, W], feature vectors [n, F], texts, rows of a data frame, image
+            files (paths, bytes or Pillow images), a path, or the result of `data.load`.
+        y : ignored
+        run_dir : path, optional
+            Folder for checkpoints and, at the end, the model, the assignments, the record and the report. If the
+            process is killed, the same call continues from the last checkpoint and ends with the same network, bit for
+            bit on the CPU.
+        checkpoint_minutes : float
+            Time between checkpoints within an epoch.
+
+        Returns
+        -------
+        self : the fitted estimator
         """
         checks.number("checkpoint_minutes", checkpoint_minutes, 0, why="it is a time. A usual value is 10.")
         run = run_dir if isinstance(run_dir, Run | None) else Run(run_dir, checkpoint_minutes=checkpoint_minutes)
@@ -128,21 +140,11 @@ class Estimator(
                 verbose=options.verbose,
             )
             self.duplicates_ = self._find_duplicates(dataset, prepared.features)
-            context = TrainingContext(
-                subset(prepared.x, self.duplicates_.distinct),
-                self.preprocessor_.shape,
-                prepared.policy,
-                seed,
-                device,
-                options.verbose,
-                options.compile,
-                memory=dataset.memory,
-            )
-            context.forecast = Forecast.of(self._stages(context), context, dataset.policy)
-            context.checkpoints = None if run is None else run.checkpoints
-            context.notes += [*([note] if note else []), *prepared.notes]
             if note and options.verbose:
                 log.warning("%s", note)
+            context = self._context(dataset, prepared, options, seed, device)
+            context.checkpoints = None if run is None else run.checkpoints
+            context.notes += [*([note] if note else []), *prepared.notes]
             self.encoder_note_ = prepared.encoder_note
             self._train(context)
             if run is not None:
@@ -163,11 +165,11 @@ class Estimator(
         return Projections(self.network_, x, self.input_shape_[-2:], prod(self.input_shape_))
 
     def save(self, folder: str | Path) -> Path:
-        """Write model.safetensors and model.json into `folder` (made if it does not exist): all `predict` needs."""
+        """Write model.safetensors and model.json, which `predict` needs, into `folder`, which is created if missing."""
         check_is_fitted(self)
         folder = Path(folder)
         if current(folder) != folder:
-            raise RunError(f"{folder} holds a model that was split or regrouped: choose another folder.")
+            raise RunError(f"{folder} contains a model that was split or regrouped: choose another folder.")
         folder.mkdir(parents=True, exist_ok=True)
         encoder, tensors = self.preprocessor_.state()
         content = {
@@ -231,17 +233,34 @@ class Estimator(
         return found if enough else Duplicates.none(len(dataset))
 
     def _seed(self, run: Run | None) -> int:
-        """The seed; where none is given, that of the unfinished run."""
+        """The seed; if none is given, that of the unfinished run."""
         if isinstance(self.random_state, int | np.integer):
             return int(self.random_state)
         seed = int(dist.agree(check_random_state(self.random_state).randint(2**31 - 1)))
         return seed if run is None else run.seed(seed)
 
+    def _context(
+        self, dataset: Dataset, prepared: Prepared, options: TrainingOptions, seed: int, device: torch.device
+    ) -> TrainingContext:
+        """What the method trains with: the distinct samples."""
+        context = TrainingContext(
+            subset(prepared.x, self.duplicates_.distinct),
+            self.preprocessor_.shape,
+            prepared.policy,
+            seed,
+            device,
+            options.verbose,
+            options.compile,
+            memory=dataset.memory,
+        )
+        context.forecast = Forecast.of(self._stages(context), context, dataset.policy)
+        return context
+
     def _config(self, dataset: Dataset, seed: int, run: Run) -> RunConfig:
         described = {
             "n": len(dataset),
             "shape": [int(k) for k in dataset.x.shape[1:]],
-            "fingerprint": data.fingerprint(dataset),
+            "fingerprint": dist.of_first(lambda: data.fingerprint(dataset)),
         }
         asked = {name: getattr(run, name) for name in ("source", "options", "checkpoint_minutes", "command", "created")}
         return RunConfig(method_name(self), plain(self.get_params(deep=False)), seed, described, **asked)
@@ -252,18 +271,18 @@ class Estimator(
         with torch.random.fork_rng(devices=[context.device] if context.device.type == "cuda" else []):
             torch.manual_seed(context.seed)
             self.network_ = (self._fit(context) if trained is None else self._regroup(context, trained)).eval()
-        z, c = context.outputs(self.network_)
-        copies = self.duplicates_.rows
+        (z, c), copies = context.outputs(self.network_), self.duplicates_.rows
         self.labels_, self.confidence_ = c.argmax(axis=1)[copies], c.max(axis=1)[copies]
         self.outlier_rule_ = OutlierRule.fit(z, c.argmax(axis=1), c.shape[1])
-        self.outliers_ = by_position(self._judge(z, c), copies)
+        self.outliers_ = by_position(self._judge(z, c, shared=True), copies)
         if self.outliers:
             self.labels_[list(self.outliers_)] = -1
         self._build_tree(z, c.argmax(axis=1), context.seed)
         if self.start_labels_ is not None:
             self.start_labels_ = self.start_labels_[copies]
         self._n_features_out = z.shape[1]
-        self.policy_, self.stages_, self.notes_ = augment.spec(context.policy), context.stages, context.notes
+        self.policy_, self.epochs_ = augment.spec(context.policy), context.epochs
+        self.stages_, self.notes_ = context.stages, context.notes
 
     def _keep_start(self, network: nn.Module, context: TrainingContext) -> None:
         """Keep the labels that the last stage starts from, which are scored with the stage before it."""

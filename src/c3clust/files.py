@@ -1,8 +1,8 @@
 """The files that c3clust itself writes and reads again: regular files, written whole or not at all.
 
 Reading and writing follow no symbolic link in the last part of a path, and never wait for a pipe or a device: such a
-file in a run folder is an OSError, whose message says so. A file is written beside, flushed to disk and renamed, and
-the folder is flushed too: after a power cut a reader sees the old file or the whole new one.
+file in a run folder is an OSError, whose message says so. A file is written under a temporary name, flushed to disk
+and renamed, and the folder is flushed too: after a power cut a reader sees the old file or the complete new one.
 """
 
 import contextlib
@@ -10,7 +10,6 @@ import errno
 import json
 import os
 import re
-import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -41,7 +40,7 @@ def expanded(path: str | Path) -> Path:
     try:
         return Path(path).expanduser()
     except RuntimeError:
-        raise InputError(f"{path}: the home folder that ~ stands for is not known. Write the whole path.") from None
+        raise InputError(f"{path}: the home folder (~) is unknown. Give the full path.") from None
 
 
 def read_bytes(path: Path, most: int | None = None) -> bytes:
@@ -80,11 +79,11 @@ def open_zip(path: Path) -> BufferedReader:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write beside, flush to disk, rename, flush the folder. Nothing is left behind if writing fails."""
+    """Write a temporary file, flush it to disk, rename it, flush the folder. If writing fails, it is removed."""
     with contextlib.suppress(FileNotFoundError):
         if stat.S_IFMT(os.lstat(path).st_mode) not in (stat.S_IFREG, stat.S_IFLNK):
             raise OSError(errno.EINVAL, "it is not a regular file", str(path))
-    partial = path.with_name(f".{path.name[:200]}.{secrets.token_hex(6)}.partial")
+    partial = path.with_name(f".{path.name[:200]}.{os.urandom(6).hex()}.partial")
     try:
         with os.fdopen(_open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
             file.write(content)
@@ -104,7 +103,7 @@ def move(source: Path, target: Path) -> None:
 
 
 def sync(path: Path) -> None:
-    """Flush a file, or the names in a folder, to disk. Systems that cannot flush a folder are left to themselves."""
+    """Flush a file, or the names in a folder, to disk. On systems that cannot flush a folder, nothing is done."""
     try:
         number = os.open(path, os.O_RDONLY | _NO_FOLLOW)
     except OSError:

@@ -1,4 +1,4 @@
-"""Limits on what a file may ask for, so that memory stays in proportion to its size. docs/SECURITY.md lists them.
+"""Limits on what a file may request, so that memory stays in proportion to its size. docs/SECURITY.md lists them.
 
 An environment variable of the same name replaces each of them.
 """
@@ -12,8 +12,8 @@ __all__ = ["DEFAULTS", "bomb", "limit", "unpacked_limit"]
 DEFAULTS = {
     "C3CLUST_MAX_JSON": 32 * 2**20,  # bytes of one JSON file
     "C3CLUST_MAX_CLUSTERS": 2**12,  # clusters of a run: the report compares each with each
-    "C3CLUST_MAX_RATIO": 100,  # times its size that a data file may unpack to, beside
-    "C3CLUST_MAX_SMALL": 2**28,  # bytes that any data file may unpack to
+    "C3CLUST_MAX_RATIO": 100,  # a data file of s bytes may unpack to this times s,
+    "C3CLUST_MAX_SMALL": 2**28,  # plus this many bytes
     "C3CLUST_MAX_IMAGE": 2**28,  # bytes of one encoded image
     "C3CLUST_MAX_PIXELS": 89_478_485,  # of one image: Pillow's own limit, 256 MiB of RGB
     "C3CLUST_MAX_ONNX": 2**31 - 1,  # bytes of one ONNX file: the limit of the format itself
@@ -29,9 +29,7 @@ def limit(name: str) -> int:
     """
     given = os.environ.get(name, "")
     if given and not given.isdecimal():
-        raise InputError(
-            f"The environment variable {name}={given!r} is not a whole number: leave it out, or change it."
-        )
+        raise InputError(f"The environment variable {name}={given!r} is not an integer: unset it, or change it.")
     return int(given) if given else DEFAULTS[name]
 
 

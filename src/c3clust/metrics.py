@@ -30,7 +30,7 @@ def contingency(y_true: ArrayLike, y_pred: ArrayLike) -> np.ndarray:
 
 
 def acc(y_true: ArrayLike, y_pred: ArrayLike) -> float:
-    """Share of samples right under the best one-to-one map of clusters to classes (Hungarian method).
+    """Fraction of samples right under the best one-to-one map of clusters to classes (Hungarian method).
 
     >>> acc(["cat", "cat", "dog"], [1, 1, 0])
     1.0

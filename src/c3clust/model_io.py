@@ -40,7 +40,7 @@ def read(path: Path, what: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
         meta = read_json(meta_path)
         weights = read_bytes(weights_path)
     except FileNotFoundError as error:
-        raise RunError(f"{path.parent} holds no {what}: {Path(error.filename).name} is missing.") from None
+        raise RunError(f"{path.parent} contains no {what}: {Path(error.filename).name} is missing.") from None
     except (OSError, ValueError, RecursionError) as error:
         raise RunError(f"{meta_path} is not a {what} of c3clust: {error}.") from None
     number = meta.pop("format", None) if isinstance(meta, dict) else None

@@ -1,7 +1,7 @@
 """The losses over all pairs of views, value and gradient in one pass over blocks of rows.
 
 The plain formulas keep a dozen [2N, 2N] tensors between forward and backward. Here each block of rows of s = z zᵀ
-gives its share of the loss and, dL/ds being known in closed form, of the gradient:
+gives its fraction of the loss and, dL/ds being known in closed form, of the gradient:
 
     L = 1/(2N) Σ_i ℓ_i        G_ij = dℓ_i / ds_ij        dL/dz = (G + Gᵀ) z / (2N)
 
@@ -9,7 +9,7 @@ A block of G is used for both terms while it is in the cache, then discarded: me
 equal the plain ones up to rounding. There is no second derivative; requesting it is an error.
 
 A batch that is `shared` by several processes: each is given its part of z_a and z_b, computes its own rows of s against
-all columns, and its share of dL/dz; the shares are summed (dist). The value is that of the whole batch.
+all columns, and its fraction of dL/dz; the shares are summed (dist). The value is that of the whole batch.
 """
 
 from collections.abc import Callable
@@ -109,7 +109,7 @@ class _AllPairs(torch.autograd.Function):
 def _sweep(
     z: Tensor, scale: float, block: Block, rows: int, ranges: list[range], with_gradient: bool
 ) -> tuple[Tensor, Tensor | None]:
-    """The share of these rows in the loss and in dL/dz, where s = scale z zᵀ."""
+    """The fraction of these rows in the loss and in dL/dz, where s = scale z zᵀ."""
     n = len(z)
     index = torch.arange(n, device=z.device)
     own = torch.stack([index, (index + n // 2) % n], dim=1)  # [2N, 2] each view's own place and its twin's

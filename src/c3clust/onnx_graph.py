@@ -1,4 +1,4 @@
-"""Is the content of an ONNX file harmless? Parsed, never run: see docs/SECURITY.md for what is refused, and why."""
+"""Checks that an ONNX file is harmless. It is parsed, not run; docs/SECURITY.md states what is rejected, and why."""
 
 import math
 from collections.abc import Iterator
@@ -25,8 +25,8 @@ def parse(content: bytes) -> Any:
 
     try:
         return onnx.load_model_from_string(content)
-    except Exception:  # protobuf has errors of its own
-        raise ValueError("it is damaged, or no ONNX file") from None
+    except Exception:  # protobuf has its own errors
+        raise ValueError("it is damaged, or not an ONNX file") from None
 
 
 def metadata(model: Any) -> dict[str, str]:
@@ -35,7 +35,7 @@ def metadata(model: Any) -> dict[str, str]:
 
 
 def check(model: Any, sample: tuple[int, ...]) -> int:
-    """The number of values of the largest tensor, for one sample of this shape; ValueError with what is refused.
+    """The number of values of the largest tensor, for one sample of this shape; ValueError with what is rejected.
 
     The model is changed: what it says about shapes is forgotten.
     """
@@ -47,7 +47,7 @@ def check(model: Any, sample: tuple[int, ...]) -> int:
         size = math.prod(side for side in shape if side is not None)
         largest, total = max(largest, size), total + size
         if size > LARGEST or total > ALL:
-            raise ValueError(f"its tensor {name[:80]!r} makes it too large for the memory that a model may take")
+            raise ValueError(f"its tensor {name[:80]!r} exceeds the memory limit of a model")
     return largest
 
 

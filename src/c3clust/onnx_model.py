@@ -1,6 +1,6 @@
 """A model that `to_onnx` wrote, run by onnxruntime: `load(path).predict(X)`. Neither torch nor scikit-learn is needed.
 
-The file may come from a stranger. It is parsed first, and is run only if it consists of operators that our own exports
+The file may be untrusted. It is parsed first, and is run only if it consists of operators that our own exports
 have, names no other file, and no tensor is larger than it may be (docs/SECURITY.md).
 """
 
@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import Field
 
 from c3clust import data, onnx_graph
 from c3clust.data.samples import Dataset, Samples
@@ -20,13 +19,13 @@ from c3clust.errors import InputError, MissingExtraError, RunError, first_line
 from c3clust.files import expanded, read_bytes
 from c3clust.limits import limit
 from c3clust.records.edits import Edits
-from c3clust.schema import Clusters, Count, build
+from c3clust.schema import Clusters, Count, Limits, build
 
 __all__ = ["KEY", "Card", "OnnxModel", "from_bytes", "load", "require_packages"]
 
 KEY = "c3clust"  # of metadata_props
 VALUES = 2**23  # of one tensor in a batch: 32 MB
-Side = Annotated[int, Field(gt=0, lt=2**20)]
+Side = Annotated[int, Limits(gt=0, lt=2**20)]
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class Card:
     method: str
     version: str
     kind: Literal["image", "vector", "features"]
-    shape: Annotated[list[Side], Field(min_length=1, max_length=3)]
+    shape: Annotated[list[Side], Limits(min_length=1, max_length=3)]
     dtype: Literal["uint8", "float32", "float64"]
     n_clusters: Clusters
     reading: dict[
@@ -109,7 +108,7 @@ class OnnxModel:
         for x in data.batches(dataset.x, index):
             try:
                 yield self.session.run(("z", "probabilities", "labels"), {"x": self._input(np.asarray(x))})
-            except Exception as error:  # onnxruntime has errors of its own, of any kind
+            except Exception as error:  # onnxruntime has its own errors, of any kind
                 raise RunError(f"The ONNX model cannot be run on these samples: {first_line(error)}.") from None
 
     def _input(self, x: np.ndarray) -> np.ndarray:
@@ -177,7 +176,7 @@ def _checked(content: bytes, path: Path) -> tuple[Card, int]:
         card = build(Card, json.loads(text), f"{path}: its metadata")
         side = max(int(card.reading.get(name, 1)) for name in ("image_size", "largest"))
         if 3 * side**2 > onnx_graph.LARGEST:
-            raise ValueError(f"pictures of {side:,} pixels a side are too large")
+            raise ValueError(f"images with a side of {side:,} pixels are too large")
         return card, onnx_graph.check(model, tuple(card.shape))
     except (ValueError, RecursionError) as error:
         if isinstance(error, RunError):

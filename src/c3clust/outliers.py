@@ -20,9 +20,9 @@ from c3clust.records.outliers import Outlier
 
 __all__ = ["OutlierRule", "blocks", "member_votes"]
 
-USUAL = 0.99  # share of the training samples that are not far, at least
+USUAL = 0.99  # fraction of the training samples that are not far, at least
 FENCE = 3.0  # interquartile ranges above the third quartile
-MAJORITY = 0.5  # share of the members
+MAJORITY = 0.5  # fraction of the members
 TIE = 0.1  # difference of the two largest entries of c, divided by their sum
 BLOCK = 2**19  # values, 4 MB
 VOTES = 4096  # samples whose votes are counted at a time

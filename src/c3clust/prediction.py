@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor, nn
 
+from c3clust import dist
 from c3clust.outliers import OutlierRule, blocks, member_votes
 from c3clust.records.edits import Edits
 from c3clust.records.outliers import Outlier, by_position
@@ -75,8 +76,8 @@ class Prediction:
                 labels, proba = step.apply(labels, proba, z)
         return labels, proba
 
-    def _judge(self, z: Any, c: np.ndarray) -> list[Outlier | None]:
-        """Which samples are outliers; none for a model that was saved without the rule.
+    def _judge(self, z: Any, c: np.ndarray, shared: bool = False) -> list[Outlier | None]:
+        """Which samples are outliers; none for a model that was saved without the rule. shared: by all processes.
 
         Members that disagree about two clusters which were merged since do agree.
         """
@@ -86,11 +87,14 @@ class Prediction:
         target = list(range(c.shape[1]))
         for edits in (step for step in self._steps() if isinstance(step, Edits)):
             target = [edits.target[i] for i in target]
-        found: list[Outlier | None] = []
-        for rows in blocks(z):  # votes and shares of all samples at once would take several times the memory of c
+
+        def judge(rows: slice) -> list[Outlier | None]:
             part = z[rows]
-            found += rule.judge(part, c[rows], member_votes(self.network_, part))
-        return [None if outlier is None or outlier.settled(target) else outlier for outlier in found]
+            return rule.judge(part, c[rows], member_votes(self.network_, part))
+
+        # Votes and shares of all samples at once would take several times the memory of c.
+        found = dist.shared_map(judge, blocks(z)) if shared else map(judge, blocks(z))
+        return [None if outlier is None or outlier.settled(target) else outlier for each in found for outlier in each]
 
     def _edits(self) -> Edits:
         """The names and merges that hold now."""

@@ -1,8 +1,8 @@
 """Preprocessor: how a dataset becomes the samples that a network sees. Fitted once, saved with the model.
 
-    dataset (pictures, vectors, texts, a table) -> encoder -> scaling -> size
+    dataset (images, vectors, texts, a table) -> encoder -> scaling -> size
 
-An encoder is optional for pictures and vectors. It is not saved but named, with a hash of its weights: loading a model
+An encoder is optional for images and vectors. It is not saved but named, with a hash of its weights: loading a model
 needs it installed, and refuses another one than was used.
 """
 
@@ -41,7 +41,7 @@ class InputOptions:
     standardise: float = np.inf  # the largest number of features that scale="auto" standardises
     views: int = 0  # random views of each sample that an encoder makes features of
     finetune: bool = False
-    quantise: bool = False  # pictures of floats become bytes, so that every way to give them has the same result
+    quantise: bool = False  # images of floats become bytes, so that every way to give them has the same result
 
     def load_options(self) -> dict[str, Any]:
         """How files are read for `fit`: options for `data.load`."""
@@ -68,8 +68,8 @@ class Preprocessor:
     scaling: Scaling | None = None
     unit: bool = False  # feature vectors are scaled to unit length
     shape: tuple[int, ...] = ()  # of one sample, as the network sees it
-    quantise: bool = False  # pictures of floats become bytes
-    pixel_max: float | str | None = None  # of `data.load`, for new pictures
+    quantise: bool = False  # images of floats become bytes
+    pixel_max: float | str | None = None  # of `data.load`, for new images
 
     @classmethod
     def choose(cls, dataset: Dataset, options: InputOptions) -> tuple["Preprocessor", str | None]:
@@ -88,7 +88,7 @@ class Preprocessor:
         encoder.validate(dataset)
         if options.finetune and encoder.takes is not Samples:
             raise InputError(
-                f"finetune=True trains encoders of pictures only, and {encoder} is one of {encoder.takes.noun}s."
+                f"finetune=True only trains encoders of images, and {encoder} is one of {encoder.takes.noun}s."
             )
         encoder.fit(dataset)
         return cls(encoder, options.finetune, unit=options.scale == "l2", quantise=options.quantise), note
@@ -208,22 +208,22 @@ class Preprocessor:
         return self._scaled(samples.x), [] if note is None else [note]
 
     def _scaled(self, x: ArrayLike) -> ArrayLike:
-        """Vectors as float32, scaled. Pictures unchanged, or as bytes."""
+        """Vectors as float32, scaled. Images unchanged, or as bytes."""
         if len(self.shape) == 3 and self.quantise and x.dtype != np.uint8:
             return _Bytes(x)
         return Scaled(x, self.scaling, self.unit) if len(self.shape) == 1 else x
 
     def _check_pixels(self, dataset: Dataset) -> None:
-        """Refuse pictures that were read with another value of white than the model was fitted with."""
+        """Refuse images that were read with another value of white than the model was fitted with."""
         given = getattr(dataset, "pixel_max", None)
         if given is not None and self.pixel_max not in (None, "type", given):
             raise InputError(
-                f"{dataset.place} was read as pictures with values from 0 to {given:g}, and this model was fitted with "
+                f"{dataset.place} was read as images with values from 0 to {given:g}, and this model was fitted with "
                 f"values from 0 to {self.pixel_max:g}: load it with pixel_max={self.pixel_max:g}."
             )
 
     def _check_fit(self, dataset: Dataset) -> None:
-        """Refuse samples that the model was not trained for: pictures for vectors, other channels, other features."""
+        """Refuse samples that the model was not trained for: images for vectors, other channels, other features."""
         if not isinstance(dataset, Samples):
             raise InputError(f"This model was trained on samples of shape {self.shape}, not on {dataset.noun}s.")
         given, needed = tuple(dataset.x.shape[1:]), self.shape
@@ -237,7 +237,7 @@ class Preprocessor:
 
 @dataclass(frozen=True)
 class _Bytes(Converted):
-    """Pictures in [0, 1], as bytes when they are read. Bytes that became float32 or float64 are themselves again."""
+    """Images in [0, 1], as bytes when they are read. Bytes that became float32 or float64 are themselves again."""
 
     @property
     def dtype(self) -> np.dtype:

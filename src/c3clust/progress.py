@@ -51,7 +51,7 @@ class _Rich:
 
 
 class _Timed:
-    """A bar that also times the steps, and tells how long all stages take."""
+    """A progress bar that also measures the time per step, and estimates the time of all stages."""
 
     def __init__(self, inner: Any, forecast: Any) -> None:
         self.inner, self.forecast = inner, forecast

@@ -1,8 +1,8 @@
-"""A saved model -> a fitted estimator. The files may come from a stranger: docs/SECURITY.md has the rules.
+"""A saved model -> a fitted estimator. The files may be untrusted: docs/SECURITY.md has the rules.
 
 Loading executes nothing from the files: the network is built on torch's meta device and then filled, so a file can
-neither run code nor ask for more memory than it has. An encoder that is not built in is loaded only if the user names
-it again.
+neither run code nor allocate more memory than its size. An encoder that is not built in is only loaded if the user
+names it again.
 """
 
 import inspect
@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import torch
-from pydantic import ConfigDict, Field
 from torch import Tensor
 from typing_extensions import TypedDict
 
@@ -22,19 +21,18 @@ from c3clust.outliers import PREFIX, OutlierRule
 from c3clust.preprocess import Preprocessor
 from c3clust.records.edits import Edits
 from c3clust.runs.config import is_object
-from c3clust.schema import Layout, Whole, build
+from c3clust.schema import Layout, Limits, Whole, build
 from c3clust.training.context import find_device, placed
 
 __all__ = ["read_model", "restore"]
 
-LARGEST = 2**26  # values of one picture: 3 channels of 4096 x 4096 pixels
-Side = Annotated[int, Field(gt=0, lt=2**20)]
+LARGEST = 2**26  # values of one image: 3 channels of 4096 x 4096 pixels
+Side = Annotated[int, Limits(gt=0, lt=2**20)]
 
 
 class EncoderEntry(TypedDict):
     """The entry `encoder`: what `encoders.to_config` returns."""
 
-    __pydantic_config__ = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)  # type: ignore[misc]
     spec: str
     settings: dict[str, Any]
     key: str
@@ -47,7 +45,7 @@ class Model:
 
     method: str
     params: dict[str, Any]
-    input_shape: Annotated[list[Side], Field(min_length=1, max_length=3)]
+    input_shape: Annotated[list[Side], Limits(min_length=1, max_length=3)]
     policy: dict[str, Any]
     encoder: Annotated[dict[str, Any], Layout(EncoderEntry)] | None = None
 
@@ -63,31 +61,20 @@ def read_model(folder: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
             f"with at most {LARGEST:,} values."
         )
     if broken := model_io.not_finite({name: t for name, t in tensors.items() if not name.startswith(PREFIX)}):
-        raise RunError(f"{folder / 'model.safetensors'} holds NaN or infinity in {broken}: fit again.")
+        raise RunError(f"{folder / 'model.safetensors'} contains NaN or infinity in {broken}: fit again.")
     return meta, tensors
 
 
 def restore(
-    cls: type, folder: str | Path, given: dict[str, Any], meta: dict[str, Any], tensors: dict[str, Tensor]
+    cls: Any, folder: str | Path, given: dict[str, Any], meta: dict[str, Any], tensors: dict[str, Tensor]
 ) -> Any:
-    """A fitted estimator of class `cls` from what `read_model` returned; `given` holds parameters that are objects."""
-    for name in ("backbone", "encoder"):
-        own = meta["params"].get(name)
-        if is_object(own) and name not in given:
-            raise RunError(
-                f"{folder} was trained with a module of your own as {name} ({own['object']}), "
-                f"which is not in the file: give it again as load(..., {name}=module)."
-            )
-    _require_consent(folder, meta, given)
-    if unknown := next((name for name in given if name not in inspect.signature(cls).parameters), None):
-        raise InputError(f"{folder} is a model of {meta['method']}, which has no parameter {unknown!r}: leave it out.")
-    params = {name: value for name, value in meta["params"].items() if not is_object(value)}
-    for name in params:
-        if name not in inspect.signature(cls).parameters:
-            raise RunError(f"{folder}: {cls.__name__} has no parameter {name!r}; the model is of another version.")
-    older = {name: value for name, value in cls.older_models.items() if name not in meta["params"]}  # type: ignore[attr-defined]
+    """A fitted estimator of class `cls` from the result of `read_model`; `given` contains parameters that are objects.
+
+    `cls` is a subclass of `estimator.Estimator`, a module that this one must not import.
+    """
+    params = _params(cls, folder, given, meta)
     try:
-        estimator = cls(**(older | params | given))
+        estimator = cls(**params)
         checks.whole("n_clusters", estimator.n_clusters, why="it is the number of clusters.")
         estimator._check_params()
         known = "policy" in meta["policy"]
@@ -113,16 +100,36 @@ def restore(
     return estimator
 
 
+def _params(cls: Any, folder: str | Path, given: dict[str, Any], meta: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of the estimator: those of the file, and those that the user gives."""
+    for name in ("backbone", "encoder"):
+        own = meta["params"].get(name)
+        if is_object(own) and name not in given:
+            raise RunError(
+                f"{folder} was trained with your own module as {name} ({own['object']}), "
+                f"which is not in the file: give it again as load(..., {name}=module)."
+            )
+    _require_consent(folder, meta, given)
+    known = inspect.signature(cls).parameters
+    if unknown := next((name for name in given if name not in known), None):
+        raise InputError(f"{folder} is a model of {meta['method']}, which has no parameter {unknown!r}: omit it.")
+    params = {name: value for name, value in meta["params"].items() if not is_object(value)}
+    if unknown := next((name for name in params if name not in known), None):
+        raise RunError(f"{folder}: {cls.__name__} has no parameter {unknown!r}; the model was made by another version.")
+    older = {name: value for name, value in cls.older_models.items() if name not in meta["params"]}
+    return older | params | given
+
+
 def _require_consent(folder: str | Path, meta: dict[str, Any], given: dict[str, Any]) -> None:
     """RunError if the files name an encoder that is not built in and the user does not."""
     if "encoder" in given:
         if meta.get("encoder") is None:
-            raise RunError(f"{folder} was trained without an encoder: leave encoder={given['encoder']!r} out.")
+            raise RunError(f"{folder} was trained without an encoder: omit encoder={given['encoder']!r}.")
         return
     kept = meta.get("encoder")
     for spec in (kept.get("spec") if isinstance(kept, dict) else None, meta["params"].get("encoder")):
         if not is_object(spec) and not encoders.is_built_in(spec):
             raise RunError(
-                f"{folder} names the encoder {str(spec)[:200]!r}, which is not built in: it is loaded only if you name "
+                f"{folder} names the encoder {str(spec)[:200]!r}, which is not built in: it is only loaded if you name "
                 "it yourself. If you know where it comes from, give it again, by --encoder or load(..., encoder=)."
             )

@@ -66,7 +66,7 @@ class Scaled(Converted):
 
     @property
     def views(self) -> ArrayLike:
-        """What pairs are drawn from: the stored views where there are some, else the samples."""
+        """What pairs are drawn from: the stored views if there are some, else the samples."""
         if not hasattr(self.x, "views"):
             return self
         fast = self.scaling is not None and self.x.dtype == np.float32  # they are read at every step
@@ -118,12 +118,12 @@ def _lost(scaling: Scaling, low: np.ndarray, high: np.ndarray, constant: np.ndar
     what = f"feature {first}" if n == 1 else f"{n:,} features, the first of them feature {first},"
     if lost.sum() == varies.sum():
         raise InputError(
-            f"All that varies is {what} with values from {low[first]!r} to {high[first]!r}, which differ by rounding "
-            "errors only. Subtract the common part before the values are rounded."
+            f"Only {what} varies, with values from {low[first]!r} to {high[first]!r}, which differ only by "
+            "rounding errors. Subtract the common part before the values are rounded."
         )
     return (
-        f"The values of {what} differ so little, beside their size or beside other features, that they count as equal. "
-        'Rescale them, or use scale="standard" where the method has it.'
+        f"The values of {what} differ so little, relative to their size or to other features, that they are equal. "
+        'Rescale them, or use scale="standard" if the method has it.'
     )
 
 

@@ -2,7 +2,7 @@
 
 A request, a record or a list of jobs contains paths that a later command reads from or writes to. Its seal is a keyed
 hash (HMAC-SHA256) of the content; the key is a file in the home folder that is made when it is first needed and that
-only its owner can read. A file without a valid seal may come from a stranger: its paths are then not used
+only its owner can read. A file without a valid seal is untrusted: its paths are then not used
 (docs/SECURITY.md). The seal belongs to the content, not to its place: run folders can be moved. Where there is no home
 folder, nothing is sealed.
 """
@@ -12,7 +12,6 @@ import hashlib
 import hmac
 import json
 import os
-import secrets
 from pathlib import Path
 from typing import Any
 
@@ -68,11 +67,11 @@ def _make_key() -> bytes | None:
     path = _path()
     if path is None:
         return None
-    new = path.with_name(f".key.{secrets.token_hex(6)}.partial")
+    new = path.with_name(f".key.{os.urandom(6).hex()}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(secrets.token_bytes(BYTES))
+            file.write(os.urandom(BYTES))
             file.flush()
             os.fsync(file.fileno())
         with contextlib.suppress(FileExistsError):

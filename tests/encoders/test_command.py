@@ -68,7 +68,7 @@ def test_none_is_none(c3clust, photos, tmp_path):
         (["--encoder", "resnet"], "encoder='resnet' is unknown. Known: auto, none, efficientnet-lite0"),
         (["--encoder", "hf:/nowhere"], "hf:/nowhere cannot be loaded"),
         (["--method", "kmeans", "--finetune"], "kmeans has no parameter 'finetune'"),
-        (["--set", "views=-1"], "views=-1 is not a whole number"),
+        (["--set", "views=-1"], "views=-1 is not an integer"),
     ],
 )
 def test_mistakes_are_one_sentence(c3clust, photos, tmp_path, words, message, monkeypatch):

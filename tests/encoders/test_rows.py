@@ -42,13 +42,13 @@ def test_useless_columns_are_left_out_and_named(people):
     encoder = TableEncoder()
     encoder.fit(data.load(people))
     assert [column.name for column in encoder.columns] == ["age", "job", "hours"]
-    told = " ".join(encoder.notes)
+    notes = " ".join(encoder.notes)
     for words in (
-        "'planet' is left out: all of its values are the same",
-        "'note' is left out: all of its values are miss",
+        "'planet' is ignored: all of its values are the same",
+        "'note' is ignored: all of its values are miss",
     ):
-        assert words in told
-    assert "'row' is left out: it counts the rows" in told
+        assert words in notes
+    assert "'row' is ignored: it is a row number" in notes
 
 
 def test_many_categories_and_values_of_one_row_each(tmp_path):
@@ -57,14 +57,14 @@ def test_many_categories_and_values_of_one_row_each(tmp_path):
     table, encoder = data.load(tmp_path / "t.csv", kind="table"), TableEncoder()
     encoder.fit(table)
     assert [column.width for column in encoder.columns] == [50, 1]
-    assert "Of the 70 categories of column 'code' the 50 most frequent count." in encoder.notes
-    assert "'key_of_row' is left out: nearly every row has a value of its own" in " ".join(encoder.notes)
+    assert "Of the 70 categories of column 'code', only the 50 most frequent are used." in encoder.notes
+    assert "'key_of_row' is ignored: nearly all of its values differ" in " ".join(encoder.notes)
 
 
 def test_a_table_that_tells_nothing_apart(tmp_path):
     (tmp_path / "t.csv").write_text("a,b\n3,x\n3,x\n3,x\n")
     with pytest.raises(
-        InputError, match=r"no column that tells its rows apart: Column 'a' is left out.*whose values differ"
+        InputError, match=r"no column that distinguishes its rows: Column 'a' is ignored.*whose values differ"
     ):
         CC(2).fit(tmp_path / "t.csv")
 
@@ -88,7 +88,7 @@ def test_new_rows_may_have_other_orders_gaps_and_new_categories(people, tmp_path
     (tmp_path / "new.csv").write_text("hours,extra,job,age\n9.5,?,pilot,21\n41,?,,\n38,?,retired,63\n")
     young, gap, old = fitted.predict(tmp_path / "new.csv")
     assert young != old == gap
-    assert "'pilot' in column 'job' of 1 row, unknown to this model: taken as missing" in caplog.text
+    assert "'pilot' in column 'job' of 1 row, unknown to this model: treated as missing" in caplog.text
 
 
 @pytest.mark.parametrize(

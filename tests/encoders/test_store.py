@@ -152,7 +152,7 @@ def test_lazy_features_are_the_stored_ones(images):
 
 
 def test_vectors_are_refused():
-    with pytest.raises(InputError, match="takes pictures"):
+    with pytest.raises(InputError, match="takes images"):
         encoders.features(encoders.load(Counting()), data.load(np.zeros((9, 4))))
 
 

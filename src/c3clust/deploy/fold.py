@@ -1,4 +1,4 @@
-"""Constants of an exported graph, computed once: the reader can then tell the size of every tensor."""
+"""Constants of an exported graph, computed once, so that the reader knows the size of every tensor."""
 
 from typing import Any
 
@@ -6,11 +6,11 @@ import numpy as np
 
 __all__ = ["fold"]
 
-SMALL = 1024  # values: sizes and positions are folded, weights stay as they are
+SMALL = 1024  # values: sizes and positions are folded, weights are not
 
 
 def fold(model: Any) -> None:
-    """Replace the nodes of a graph that compute small constants by these constants; nodes nobody needs are removed."""
+    """Replace the nodes of a graph that compute small constants by these constants, and remove unused nodes."""
     from onnx import helper, numpy_helper
 
     graph = model.graph

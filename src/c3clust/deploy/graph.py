@@ -1,4 +1,4 @@
-"""A fitted estimator as one module: samples as they are given -> z [N, D], probabilities [N, M], labels [N].
+"""A fitted estimator as one module: raw samples -> z [N, D], probabilities [N, M], labels [N].
 
 Preprocessing, network, merges, splits and the rule for outliers, in the order of `prediction.py`, whose results it has.
 """
@@ -47,14 +47,14 @@ class Deployed(nn.Module):
 
 
 def input_layers(preprocessor: Preprocessor) -> nn.Module:
-    """Samples as they are given -> samples as the network sees them."""
+    """Raw samples -> the input of the network."""
     encoder, shape = preprocessor.frozen_encoder, preprocessor.shape
     if encoder is None and len(shape) == 3:
         return _Pixels((shape[1], shape[2]))
     layers: list[nn.Module] = [_Scaled(preprocessor)]
     if isinstance(encoder, ImageEncoder):
         if encoder.shape is None:
-            raise InputError(f"{encoder} has no size of pictures of its own: set image_size, and fit again.")
+            raise InputError(f"{encoder} has no image size of its own: set image_size, and fit again.")
         layers = [_Pixels(encoder.shape[1:]), _copy(encoder.network), *layers]
     elif isinstance(encoder, RunEncoder):
         inner = encoder.model
@@ -63,7 +63,7 @@ def input_layers(preprocessor: Preprocessor) -> nn.Module:
 
 
 class _Pixels(nn.Module):
-    """Pictures of any size, bytes or float32 in [0, 1] -> float32 in [0, 1] of one size."""
+    """Images of any size, bytes or float32 in [0, 1] -> float32 in [0, 1] of one size."""
 
     def __init__(self, size: tuple[int, ...]) -> None:
         super().__init__()

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from c3clust.errors import RunError
 from c3clust.networks.readouts import Centres, Neighbours, student_t
 
 __all__ = ["exportable", "resize"]
@@ -29,7 +30,7 @@ class _Resize(torch.autograd.Function):
 
 
 def resize(x: Tensor, size: tuple[int, int]) -> Tensor:
-    """Pictures [N, C, H, W] of any size -> [N, C, *size], as `augment.prepare` resizes them."""
+    """Images [N, C, H, W] of any size -> [N, C, *size], as `augment.prepare` resizes them."""
     resized: Tensor = _Resize.apply(x, int(x.shape[1]), *size)
     return resized
 
@@ -85,7 +86,11 @@ class _Pool(nn.Module):
 
 
 def exportable(network: nn.Module) -> nn.Module:
-    """The network with these layers instead of its own; it is changed itself."""
+    """The network with these layers instead of its own; it is changed itself. RunError if it is no graph."""
+    if reason := getattr(network, "no_graph", None):
+        raise RunError(
+            f"The model cannot be exported to ONNX: {reason}. Predict with its folder, or use another method."
+        )
     for name, child in network.named_children():
         setattr(network, name, exportable(child))
     instead: dict[type, Any] = {Centres: _Centres, Neighbours: _Neighbours, nn.AdaptiveAvgPool2d: _Pool}

@@ -92,7 +92,7 @@ def _export(network: Deployed, card: onnx_model.Card) -> bytes:
 
 
 def _samples(card: onnx_model.Card, n: int) -> Tensor:
-    """Random samples, of another size than the network's if they are pictures."""
+    """Random samples, of another size than the network's if they are images."""
     random = torch.Generator().manual_seed(0)
     if card.kind != "image":
         return torch.randn(n, *card.shape, generator=random, dtype=getattr(torch, card.dtype))

@@ -1,12 +1,13 @@
 """Copies among the samples, found before clustering: exact ones by a hash, near ones by features.
 
-    pictures   exact: the same pixels (of streamed files: the same bytes); near: photographs, see pictures.py
+    images     exact: the same pixels (of streamed files: the same bytes); near: photographs, see pictures.py
     texts      exact: the same words, whatever their case and punctuation; near: neighbours by the features of the
                encoder that share nine of ten words
     vectors    of more than 64 features, which are embeddings: see nearest.py
-    tables     none: rows with the same values are samples of their own
+    tables     none: rows with the same values are different samples
 
-No labels and no cluster are involved.
+No labels and no cluster are involved. Several processes share the work: hashes and small images by samples,
+neighbours by rows, pairs by blocks.
 """
 
 import hashlib
@@ -16,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from c3clust import dist
 from c3clust.data import Dataset, Samples, Texts, batches
 from c3clust.data.io.spans import read_span
 from c3clust.data.io.stream import Stream
@@ -27,14 +29,14 @@ from c3clust.records.duplicates import Duplicates
 __all__ = ["find"]
 
 MOST = 50_000  # samples among which near copies are looked for; beyond, only exact ones
-PHOTOGRAPH = 64  # px: the smallest side of pictures that are compared by details; smaller ones share them by chance
+PHOTOGRAPH = 64  # px: the smallest side of images that are compared by details; smaller ones share them by chance
 NARROW = 64  # features: vectors up to here are columns of a table
 SHARED = 0.9  # of the words of two texts
 CHUNK = 256
 
 
 def find(dataset: Dataset, features: Any = None) -> Duplicates:
-    """The copies of a dataset. features: its samples as an encoder made them, [n, F], where there is one."""
+    """The copies of a dataset. features: its samples as an encoder made them, [n, F], if there is one."""
     n, keys = len(dataset), _keys(dataset)
     if keys is None or n < 2:
         return Duplicates.none(n)
@@ -54,10 +56,14 @@ def _keys(dataset: Dataset) -> list[bytes] | None:
         return [(" ".join(_words(text)) or text).encode("utf-8", "surrogatepass") for text in x[:]]
     if not isinstance(dataset, Samples) or (len(x.shape) == 2 and x.shape[1] <= NARROW):
         return None
+    part = dist.part(len(x), CHUNK)
     if isinstance(x, Stream):
-        return [hashlib.sha256(read_span(span)).digest() for span in x.spans]
-    index = [np.arange(i, min(i + CHUNK, len(x))) for i in range(0, len(x), CHUNK)]
-    return [hashlib.sha256(np.ascontiguousarray(row).data).digest() for rows in batches(x, index) for row in rows]
+        own = [hashlib.sha256(read_span(x.spans[i])).digest() for i in part]
+    else:
+        index = [np.arange(i, min(i + CHUNK, part.stop)) for i in part[::CHUNK]]
+        own = [hashlib.sha256(np.ascontiguousarray(row).data).digest() for rows in batches(x, index) for row in rows]
+    hashes = np.frombuffer(b"".join(own), np.uint8).reshape(-1, 32)
+    return [row.tobytes() for row in dist.gather_arrays(hashes, len(x), CHUNK)]
 
 
 def _near(dataset: Dataset, features: Any, distinct: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -3,6 +3,8 @@
 import numpy as np
 import torch
 
+from c3clust import dist
+
 __all__ = ["near_vectors", "nearest"]
 
 NEIGHBOURS = 8  # k: the distance to the k-th nearest is the local scale
@@ -13,8 +15,8 @@ CLOSEST = 0.25  # of the distance to the k-th nearest: copies are never further
 def nearest(rows: np.ndarray, k: int, block: int = 1024) -> tuple[np.ndarray, np.ndarray]:
     """Positions [n, k] of the k nearest other rows of each row, the nearest first, and their distances [n, k]."""
     x = torch.from_numpy(np.ascontiguousarray(rows, dtype=np.float32))
-    square, positions, distances = x.square().sum(dim=1), [], []
-    for i in range(0, len(x), block):
+    square, positions, distances = x.square().sum(dim=1), [torch.empty(0, k).long()], [torch.empty(0, k)]
+    for i in dist.part(len(x), block)[::block]:
         part = x[i : i + block]
         d2 = square + part.square().sum(dim=1, keepdim=True) - 2 * part @ x.T
         d2[torch.arange(len(part)), torch.arange(i, i + len(part))] = torch.inf
@@ -23,7 +25,8 @@ def nearest(rows: np.ndarray, k: int, block: int = 1024) -> tuple[np.ndarray, np
         order = exact.argsort(dim=1, stable=True)
         positions.append(found.gather(1, order))
         distances.append(exact.gather(1, order))
-    return torch.cat(positions).numpy(), torch.cat(distances).numpy().astype(np.float64)
+    whole = [dist.gather_arrays(torch.cat(own).numpy(), len(x), block) for own in (positions, distances)]
+    return whole[0], whole[1].astype(np.float64)
 
 
 def near_vectors(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,12 +1,12 @@
 """Near copies among photographs: resized, recompressed, slightly cropped, brighter or darker.
 
-Candidates are nearest neighbours, by the features of the encoder where there are some, and by small grey pictures. A
-pair of candidates is confirmed by its pixels: one picture is laid over the other (a scale and a shift along each axis,
-a gain and an offset of the brightness; Gauss-Newton, from coarse to fine: Lucas, Kanade, IJCAI 1981), and the details
-that both show are correlated. Details are what remains after the mean over a neighbourhood is subtracted, so that two
-photographs of the same scene, which share colours and large shapes, are told apart.
+Candidates are nearest neighbours, by the features of the encoder if there is one, and by small grey images. A pair
+of candidates is confirmed by its pixels: one image is registered to the other (a scale and a shift along each axis, a
+gain and an offset of the brightness; Gauss-Newton, from coarse to fine: Lucas, Kanade, IJCAI 1981), and the details of
+both are correlated. Details are what remains after the mean over a neighbourhood is subtracted, so that two
+photographs of the same scene, which share colours and large shapes, are distinguished.
 
-Shapes: n pictures, B pairs, S the side of a small picture in pixels.
+Shapes: n images, B pairs, S the side of a small image in pixels.
 """
 
 import numpy as np
@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from c3clust import dist
 from c3clust.data import ArrayLike, batches
 from c3clust.duplicates.nearest import nearest
 
@@ -23,18 +24,20 @@ SIDE = 64  # S, px
 COARSE = 16  # px: pairs are laid over each other at this size first
 STEPS = {16: 8, 32: 4, 64: 3}  # of Gauss-Newton, at each size
 LIKELY = 0.75  # correlation at the coarse size below which a pair is given up
-SAME = 0.8  # correlation of details from which two pictures are copies; copies have .93 and more, others at most .65
-OVERLAP = 0.6  # share of the area that both pictures must show
+SAME = 0.8  # correlation of details from which two images are copies; copies have .93 and more, others at most .65
+OVERLAP = 0.6  # fraction of the area that both images must show
 DETAIL = 9  # px: the neighbourhood whose mean is subtracted
-PLAIN = 0.002  # standard deviation of details, in [0, 1], below which a picture has none to compare
-NEAREST = 3  # candidates of each picture, by features and by pixels
+PLAIN = 0.002  # standard deviation of details, in [0, 1], below which an image has none to compare
+NEAREST = 3  # candidates of each image, by features and by pixels
 BLOCK = 256  # pairs at once
 
 
 def small_pictures(x: ArrayLike) -> Tensor:
-    """Grey pictures [n, S, S] in [0, 1] from x [n, C, H, W], read in batches."""
-    index = [np.arange(i, min(i + BLOCK, len(x))) for i in range(0, len(x), BLOCK)]
-    return torch.cat([_small(pictures) for pictures in batches(x, index)])
+    """Grey images [n, S, S] in [0, 1] from x [n, C, H, W], read in batches."""
+    part = dist.part(len(x), BLOCK)
+    index = [np.arange(i, min(i + BLOCK, part.stop)) for i in part[::BLOCK]]
+    own = torch.cat([torch.empty(0, SIDE, SIDE), *(_small(pictures) for pictures in batches(x, index))])
+    return torch.from_numpy(dist.gather_arrays(own.numpy(), len(x), BLOCK))
 
 
 def _small(pictures: np.ndarray) -> Tensor:
@@ -65,8 +68,8 @@ def _candidates(rows: np.ndarray) -> np.ndarray:
 @torch.no_grad()
 def confirm(small: Tensor, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The pairs [P, 2] that are copies, and the correlation of their details. small: [n, S, S]."""
-    kept, similarity = [], []
-    for i in range(0, len(pairs), BLOCK):
+    kept, similarity = [np.empty((0, 2), int)], [np.empty(0)]
+    for i in dist.part(len(pairs), BLOCK)[::BLOCK]:
         some = torch.from_numpy(pairs[i : i + BLOCK])
         a, b = small[some[:, 0]], small[some[:, 1]]
         at = overlay(a, b, start(len(a)), COARSE)
@@ -80,7 +83,8 @@ def confirm(small: Tensor, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         same = (r >= SAME) & (share >= OVERLAP)
         kept.append(some[same].numpy())
         similarity.append(r[same].numpy())
-    return np.concatenate([np.empty((0, 2), int), *kept]), np.concatenate([np.empty(0), *similarity])
+    found = dist.gather_objects((np.concatenate(kept), np.concatenate(similarity)))
+    return np.concatenate([rows for rows, _ in found]), np.concatenate([r for _, r in found])
 
 
 def start(n: int) -> Tensor:
@@ -109,7 +113,7 @@ def overlay(a: Tensor, b: Tensor, at: Tensor, side: int) -> Tensor:
 
 
 def _standard(a: Tensor) -> Tensor:
-    """Pictures [B, S, S] with mean 0 and standard deviation 1; plain ones stay plain."""
+    """Images [B, S, S] with mean 0 and standard deviation 1; plain ones stay plain."""
     spread, mean = torch.std_mean(a, dim=(1, 2), keepdim=True)
     return (a - mean) / spread.clamp(min=PLAIN)
 
@@ -124,7 +128,7 @@ def _grid(at: Tensor, side: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
 
 
 def _correlated(a: Tensor, b: Tensor, at: Tensor, side: int, details: bool = False) -> tuple[Tensor, Tensor]:
-    """Correlation [B] of a with b laid over it, where both are, and the share of that area."""
+    """Correlation [B] of a with b laid over it, where both are, and the fraction of that area."""
     _, _, where, inside = _grid(at, side)
     a, b = (F.adaptive_avg_pool2d(one[:, None], side) for one in (a, b))
     b = F.grid_sample(b, where, padding_mode="border", align_corners=False)

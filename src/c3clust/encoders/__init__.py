@@ -1,4 +1,4 @@
-"""Encoders: a dataset of pictures, texts or table rows -> features [n, F], by a model that is not trained further.
+"""Encoders: a dataset of images, texts or table rows -> features [n, F], by a model that is not trained further.
 
 Each type of encoder is a file of this folder with
 
@@ -104,15 +104,15 @@ def from_config(config: Any, given: Any = None) -> Encoder | None:
     except (KeyError, TypeError, ValueError):
         raise InputError("its entry for the encoder cannot be read.") from None
     if given is None and not is_built_in(spec):
-        raise InputError(f"its encoder {name} is not built in, and is loaded only if you give it again.")
+        raise InputError(f"its encoder {name} is not built in: it is only loaded if you give it again.")
     encoder = load(spec if given is None else given)
     if isinstance(given, str):
         encoder.rename(spec, name, weights)
     encoder.load_state(state)
     if encoder.key() != key:
         raise InputError(
-            f"its encoder {name} is not the one that is here now: the weights differ, so features would not fit. "
-            "Install the version that the run was made with."
+            f"its encoder {name} has other weights than the installed one, so its features differ. "
+            "Install the version that the run used."
         )
     return encoder
 

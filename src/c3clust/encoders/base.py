@@ -26,7 +26,7 @@ class Encoder:
 
     Attributes
     ----------
-    spec : the string from which `encoders.load` makes the encoder again; "" for a module of the user's own.
+    spec : the string from which `encoders.load` makes the encoder again; "" for the user's own module.
     about : the entry of the record, made by `about`.
     width : the number of features F.
     takes : the type of dataset that it encodes: Samples, Texts or Table.
@@ -70,7 +70,7 @@ class Encoder:
         return None
 
     def rename(self, spec: str, name: str, weights: str) -> None:
-        """Take the name and the place that the encoder had where it was used: they are parts of its key."""
+        """Use the name and the place that the encoder had when it was used: they are parts of its key."""
         self.spec, self.about = spec, {**self.about, "name": name, "weights": weights}
 
     def fit(self, dataset: Dataset) -> None:
@@ -88,13 +88,13 @@ class Encoder:
         return {}
 
     def resize_to(self, size: int | None) -> "Encoder":
-        """Set the size in pixels to which pictures are resized; None keeps it. Other encoders ignore it."""
+        """Set the size in pixels to which images are resized; None keeps it. Other encoders ignore it."""
         return self
 
     def classes(self) -> tuple[Sequence[str], Callable[[Tensor], Tensor]] | None:
-        """Names of the classes that the encoder was trained to tell apart, and features [N, F] -> their probabilities.
+        """Names of the classes that the encoder was trained to predict, and features [N, F] -> their probabilities.
 
-        None if it has none. They serve for names of clusters only.
+        None if it has none. They are only used to name clusters.
         """
         return None
 

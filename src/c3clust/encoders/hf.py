@@ -1,7 +1,7 @@
 """Encoders of Hugging Face transformers: "hf:NAME_OR_FOLDER", such as DINOv2, ViT or CLIP. A folder needs no network.
 
 Weights are read from safetensors only, and no code that comes with a model is run. Mean, std and size are those of
-preprocessor_config.json; pictures are resized without cropping, where transformers may crop.
+preprocessor_config.json; images are resized without cropping, where transformers may crop.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ CAPTIONED = {"clip", "clip_vision_model", "siglip", "siglip2", "siglip_vision_mo
 
 
 class Pooled(nn.Module):
-    """One vector per picture: the projection of a model with text, else the class token, else the mean token."""
+    """One vector per image: the projection of a model with text, else the class token, else the mean token."""
 
     def __init__(self, model: Any) -> None:
         super().__init__()
@@ -67,12 +67,12 @@ def load(spec: str) -> ImageEncoder:
             "model.safetensors, or the name of a model of huggingface.co."
         ) from None
     if absent:
-        raise RunError(f"encoder {spec} lacks weights, {absent[0]} among them: it is not whole.")
+        raise RunError(f"encoder {spec} lacks weights, {absent[0]} among them: it is incomplete.")
     own = getattr(model.config, "vision_config", model.config)
     side = pixels.get("size") or getattr(own, "image_size", None) or 224
     mean, std = pixels.get("mean", IMAGENET[0]), pixels.get("std", IMAGENET[1])
-    kind, origin = str(model.config.model_type), "a folder on this machine" if local else "huggingface.co"
-    unlabelled, captioned = ("no", "pictures without labels"), ("yes", "pictures with captions")
+    kind, origin = str(model.config.model_type), "a local folder" if local else "huggingface.co"
+    unlabelled, captioned = ("no", "images without labels"), ("yes", "images with captions")
     trained = unlabelled if kind in UNLABELLED else captioned if kind in CAPTIONED else ()
     entry = about(spec, f"{kind} of transformers", origin, "see the model's card", *trained)
     return ImageEncoder(spec, Pooled(model), entry, int(side), mean, std)

