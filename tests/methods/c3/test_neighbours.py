@@ -10,12 +10,15 @@ import torch
 
 from c3clust.methods.c3 import neighbours as module
 from c3clust.methods.c3.neighbours import (
+    Settings,
     draw_dims,
+    head_dims,
     kmeans,
     linkage_start,
     logit_gradient,
     neighbour_count,
     neighbour_loss,
+    step_count,
 )
 from c3clust.rows import lengths_alike, nearest, scale_rows, smoothed
 
@@ -121,12 +124,19 @@ def test_average_linkage_finds_a_small_cluster_beside_a_large_one():
     assert labels[0] != labels[-1]
 
 
-def test_members_see_a_tenth_of_many_dimensions_and_all_of_few():
+def test_members_see_a_part_of_many_dimensions_and_all_of_few():
     rng = np.random.default_rng(0)
-    many, few = draw_dims(1280, 3, 64, rng), draw_dims(20, 3, 64, rng)
-    assert many.shape == (3, 128)
+    many, few = draw_dims(1280, 3, 0.2, 64, rng), draw_dims(20, 3, 0.2, 64, rng)
+    assert many.shape == (3, 256)
     assert len(set(map(tuple, many))) == 3
     assert (few == np.arange(20)).all()
+
+
+def test_many_samples_get_more_dimensions_and_as_many_passes():
+    rng, s = np.random.default_rng(0), Settings()
+    assert head_dims(500, 1280, 3, rng).shape == (3, 128)
+    assert head_dims(10_000, 1280, 3, rng).shape == (3, 256)
+    assert [step_count(n, s) for n in (3, 500, 3840, 7680, 20_000)] == [300, 300, 300, 600, 800]
 
 
 def test_k_means_is_quiet_in_several_threads():

@@ -57,7 +57,7 @@ def reference_clusterings(
     """
     F, index = z.shape[1], np.sort(rng.permutation(len(z))[: s.reference_samples])
     k = neighbour_count(len(index), K, s.neighbours)
-    members = member_rows(z[index], draw_dims(F, s.members, max(min(F // 2, 32), 1), rng), unit)
+    members = member_rows(z[index], draw_dims(F, s.members, 1 / 10, max(min(F // 2, 32), 1), rng), unit)
     draws = [(rows, int(rng.integers(2**31)), rng.permutation(len(index))[: s.anchors]) for rows in members]
 
     def reference(draw: tuple[np.ndarray, int, np.ndarray]) -> list[np.ndarray]:

@@ -9,10 +9,9 @@ import torch
 from c3clust.methods.c3.confidence import Comparison, accuracy_estimate, compare, reference_clusterings, temperature_for
 from c3clust.methods.c3.consensus import consensus, select_prior, vote
 from c3clust.methods.c3.neighbours import (
-    MIN_DIMENSIONS,
     Settings,
     assignments,
-    draw_dims,
+    head_dims,
     kmeans,
     member_rows,
     neighbour_count,
@@ -60,7 +59,7 @@ def fit_heads(
     unit = not scaled and lengths_alike(x)
     z, centre, scale = scale_rows(x, unit)
     neighbours = nearest_neighbours(z, neighbour_count(len(z), K, s.neighbours))  # [n, k]
-    dims = draw_dims(z.shape[1], s.members, MIN_DIMENSIONS, rng)  # [M, f]
+    dims = head_dims(*z.shape, s.members, rng)  # [M, f]
     rows, smooth = member_rows(z, dims, unit), smoothed(z, neighbours)
     start = starts(np.stack([smooth[:, d] for d in dims]), K, s.anchors, rng)  # [M, n]
     priors = PRIORS[prior] if isinstance(prior, str) else (float(prior),)

@@ -32,7 +32,8 @@ __all__ = [
     "train_heads",
 ]
 
-MIN_DIMENSIONS = 64  # that a member sees; else a tenth of them
+MIN_DIMENSIONS = 64  # that a member sees; else a tenth of them, or a fifth for many samples
+MANY = 5000  # samples
 LINKED = 40  # samples per cluster from which average linkage is computed, at least
 
 
@@ -44,7 +45,7 @@ class Settings:
     neighbours: int = 25  # k at most; never more than half a cluster of average size
     beta: float = 0.6  # sharpness of the objective; TEMI's value
     tau: float = 0.1  # temperature of the logits
-    steps: int = 300
+    passes: int = 40  # over the samples, in at least 300 and at most 800 steps
     batch: int = 512  # B at most
     lr: float = 3e-3  # of Adam; falls to 0 over the second half
     momentum: float = 0.9  # of the teacher, per pass over the samples
@@ -61,15 +62,25 @@ def member_rows(z: np.ndarray, dims: np.ndarray, unit: bool) -> np.ndarray:
     return unit_rows(zs) if unit else zs
 
 
-def draw_dims(F: int, M: int, least: int, rng: np.random.Generator) -> np.ndarray:
-    """[M, f]: a random tenth of the dimensions for each member, at least `least` of them."""
-    f = min(F, max(round(F / 10), least))
+def draw_dims(F: int, M: int, part: float, least: int, rng: np.random.Generator) -> np.ndarray:
+    """[M, f]: a random part of the dimensions for each member, at least `least` of them."""
+    f = min(F, max(round(part * F), least))
     return np.stack([np.sort(rng.permutation(F)[:f]) for _ in range(M)])
 
 
 def neighbour_count(n: int, K: int, most: int) -> int:
     """At most half a cluster of average size, n / 2K."""
     return int(min(max(n // (2 * K), 3), most, n - 1))
+
+
+def head_dims(n: int, F: int, M: int, rng: np.random.Generator) -> np.ndarray:
+    """[M, f]: the dimensions that the heads see. Few of them make members differ; with many samples more are better."""
+    return draw_dims(F, M, 1 / 5 if n > MANY else 1 / 10, MIN_DIMENSIONS, rng)
+
+
+def step_count(n: int, s: Settings) -> int:
+    """Steps of training. With few passes the teacher hardly moves, and members stay where they started."""
+    return int(np.clip(s.passes * n // min(s.batch, n), 300, 800))
 
 
 # 2. Starts
@@ -232,8 +243,8 @@ def _train_members(
 
     t = log_q(z).exp_()  # [M, P, K, n], the teacher: moving average of the assignments
     p = t.mean(dim=3, keepdim=True)  # [M, P, K, 1], cluster sizes
-    order, at, period = torch.randperm(n, generator=generator), 0, max(1, n // B)
-    for step in range(1, s.steps + 1):
+    order, at, period, steps = torch.randperm(n, generator=generator), 0, max(1, n // B), step_count(n, s)
+    for step in range(1, steps + 1):
         if at + B > n:
             order, at = torch.randperm(n, generator=generator), 0
         i, at = order[at : at + B], at + B
@@ -241,7 +252,7 @@ def _train_members(
         rows, t_j = z[:, :, i], t[..., j]
         w = (t[..., i] * t_j).sum(dim=2)  # [M, P, B]: pairs that the teacher separates count little
         g = logit_gradient(log_q(rows), t_j, w, p, s.beta, prior).view(M, P * K, B) / s.tau
-        rate = s.lr * min(1.0, 2 * (1 - (step - 1) / s.steps))
+        rate = s.lr * min(1.0, 2 * (1 - (step - 1) / steps))
         adam_step(weight, torch.bmm(g, rows.transpose(1, 2)), moments[0], step, rate)
         adam_step(bias, g.sum(dim=2, keepdim=True), moments[1], step, rate)
         if step % period == 0:
