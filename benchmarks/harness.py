@@ -43,7 +43,7 @@ def skipped(figure: str, target: str, why: str) -> Row:
 
 
 def at_least(figure: str, value: float, limit: float, note: str = "") -> Row:
-    return Row(figure, f"≥ {limit:g}×", f"{value:.1f}×", value >= limit, note)
+    return Row(figure, f"≥ {limit:g}×", f"{value:.2f}×", value >= limit, note)
 
 
 def at_most(figure: str, value: float, limit: float, note: str = "") -> Row:

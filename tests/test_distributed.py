@@ -20,7 +20,7 @@ import torch.multiprocessing as mp
 from PIL import Image
 from torch import nn
 
-from c3clust import augment, cluster_count, data, dist, duplicates, encoders
+from c3clust import augment, cluster_count, data, dist, duplicates, encoders, methods
 from c3clust.choose_k import without_evidence
 from c3clust.dist import collectives
 from c3clust.duplicates import pictures
@@ -39,11 +39,13 @@ from c3clust.methods.dae import DAEObjective
 from c3clust.methods.dccm import CorrelationNet, DCCMObjective
 from c3clust.methods.dcgan import DCGANObjective
 from c3clust.methods.dcn import DCNObjective
+from c3clust.methods.dcss import FuzzyObjective, PairNet, PairObjective
 from c3clust.methods.ddc import DDCObjective
 from c3clust.methods.dec import DECObjective
 from c3clust.methods.dec_da import DECDAObjective
 from c3clust.methods.decnn import DeCNNObjective, Deconvolutional
 from c3clust.methods.den import DENObjective
+from c3clust.methods.dml import DMLObjective, ManyCodes
 from c3clust.methods.drc import DRCObjective
 from c3clust.methods.edesc import EDESCObjective, SubspaceNet
 from c3clust.methods.gatcluster import AttentionNet, GATClusterObjective
@@ -71,7 +73,7 @@ from c3clust.networks.autoencoder import Autoencoder
 from c3clust.networks.heads import InformationNet, LabelNet, LinearHeads, NeighbourNet, Projected
 from c3clust.networks.norms import SyncedNorm, synchronised
 from c3clust.networks.readouts import Centred
-from c3clust.training import Batch, TrainingContext
+from c3clust.training import Batch, Stage, TrainingContext
 
 EMBED = sys.modules["c3clust.training.embed"]  # the name is also that of a function
 N, WIDTH = 16, 8  # so that a process draws multiples of 16 normal numbers, as torch does
@@ -118,6 +120,18 @@ def deconvolutional():
 def adversaries():
     body = Adversaries((6,), 4, 5)
     return centred(body, body.d.width)
+
+
+def pair_net():
+    net = PairNet(autoencoder(), 4, 3, 1.5)
+    nn.init.normal_(net.g[-1].weight)
+    return net
+
+
+def many_codes():
+    net = ManyCodes(Autoencoder((6,), (5,), 4), 3, 4, 1.5)
+    net.divide(torch.tensor([[0.0], [0.1], [1.0]]).expand(3, 4))
+    return net
 
 
 def with_state(objective, **state):
@@ -188,8 +202,13 @@ CASES = {  # network, objective of the network
     "party": (lambda: LabelledCodes(Autoencoder((6,), (5,), 4), 4, 3), party),
     "dcgan": (adversaries, lambda net: DCGANObjective()),
     "decnn": (deconvolutional, lambda net: DeCNNObjective(0)),
+    "dcss fuzzy": (autoencoder, lambda net: FuzzyObjective(1.5)),
+    "dcss": (pair_net, lambda net: PairObjective(0.8, 0.6, 4)),
+    "dcss own pairs": (pair_net, lambda net: with_state(PairObjective(0.4, 0.35, 4), epoch=2)),
+    "dml": (many_codes, lambda net: DMLObjective()),
 }
-REFRESHED = ("dec", "dec-da", "idec", "idecf")  # which computes in float32
+REFRESHED = ("dec", "dec-da", "idec", "idecf", "dcss fuzzy", "dml")  # which computes in float32
+WITHOUT_NETWORK = {"ac", "kmeans", "nmf", "sc"}
 FAULTS = ("drops columns", "drops gradients")
 
 
@@ -316,6 +335,18 @@ def copies():
     return [found.rows, found.distinct]
 
 
+def trained():
+    """A network after five steps of CC whose views are the samples themselves, so that only their order is drawn."""
+    x = np.random.default_rng(1).normal(size=(85, 6)).astype(np.float32)
+    context = TrainingContext(x, (6,), augment.policy("none"), 0, torch.device("cpu"))
+    torch.manual_seed(0)
+    net = cluster_net().double()
+    net.f.register_forward_pre_hook(lambda module, inputs: inputs[0].double())
+    note = context.train(Stage("cc", 1, 16, 1e-2, "cosine"), net, CCObjective(0.5, 1.0))
+    curves = {name: torch.tensor(note["curves"][name]) for name in ("loss", "learning_rate", "cluster_sizes")}
+    return curves | net.state_dict()
+
+
 class Counted(cluster_count.ClusterCount):
     n_clusters, choice_, _common_scale = "auto", None, True
 
@@ -325,6 +356,7 @@ def several(world, rank, folder):
     found = {name: step(name, world, rank) for name in CASES}
     found["around"] = around(folder)
     found["batch norm"] = normalised(world, rank)
+    found["trained"] = trained()
     z_a, z_b = (nn.functional.normalize(x.double(), dim=1) for x in views())
     parts = (z.chunk(world)[rank] for z in (z_a, z_b))
     found["positives"] = positives_per_view(*parts, 0.3, shared=True).item()
@@ -410,6 +442,21 @@ def test_several_processes_equal_one(found, name):
 def test_a_gather_with_a_fault_is_noticed(found, fault):
     for name, broken in found[0][fault].items():
         assert differing(alone(name), broken, 1e-4), name
+
+
+def test_every_objective_is_compared():
+    modules = [module for name, module in sys.modules.items() if name.startswith("c3clust.methods.")]
+    objectives = {value for module in modules for name, value in vars(module).items() if name.endswith("Objective")}
+    compared = {type(make_objective(make_network())) for make_network, make_objective in CASES.values()}
+    trained_by_loop = {value for value in objectives if value.__module__.startswith("c3clust.methods.")}
+    assert trained_by_loop == compared
+    assert {value.__module__.split(".")[2] for value in compared} == set(methods.names()) - WITHOUT_NETWORK
+
+
+def test_a_whole_stage_is_that_of_one(found):
+    one = trained()
+    for process in found:
+        assert differing(one, process["trained"], 1e-9) == []
 
 
 def test_batch_normalisation_is_over_the_batch_of_all(found):

@@ -32,6 +32,7 @@ __all__ = [
 T = TypeVar("T")
 R = TypeVar("R")
 MESSAGE = 2**26  # bytes of an array that are sent at a time
+FEW = 2**15  # values of all processes together that are gathered rather than reduced
 SIDE_BY_SIDE = 4  # pieces of work at most that threads do at a time, as each has its own memory
 
 
@@ -39,17 +40,38 @@ SIDE_BY_SIDE = 4  # pieces of work at most that threads do at a time, as each ha
 
 
 def _all_rows(x: Tensor) -> Tensor:
-    parts = [torch.empty_like(x, memory_format=torch.contiguous_format) for _ in range(world_size())]
+    """The rows of all processes, in order of rank: [N, ...] -> [world N, ...]."""
+    whole = x.new_empty((world_size(), *x.shape))
     with exchange():
-        td.all_gather(parts, x.contiguous())
-    return torch.cat(parts)
+        td.all_gather(list(whole.unbind()), x.contiguous())
+    return whole.flatten(0, 1)
+
+
+def _own_sums(x: Tensor) -> Tensor:
+    """This process's rows of the sum over all processes: [world N, ...] -> [N, ...]. Each sends the others theirs."""
+    parts = torch.empty_like(x, memory_format=torch.contiguous_format)
+    with exchange():
+        td.all_to_all_single(parts, x.contiguous())
+    return parts.unflatten(0, (world_size(), -1)).sum(dim=0)
 
 
 def _summed(x: Tensor) -> Tensor:
+    """The sum over all processes. Few values are gathered and added: gloo's all-reduce takes several times as long."""
+    if x.numel() * world_size() <= FEW:
+        return _all_rows(x.detach()[None]).sum(dim=0)
     x = x.detach().clone(memory_format=torch.contiguous_format)
     with exchange():
         td.all_reduce(x)
     return x
+
+
+def _sum_in_place(tensors: list[Tensor]) -> None:
+    """Sum each tensor over all processes, in one message."""
+    if not tensors:
+        return
+    flat = _summed(torch.cat([t.reshape(-1) for t in tensors]))
+    for t, values in zip(tensors, flat.split([t.numel() for t in tensors]), strict=True):
+        t.copy_(values.view_as(t))
 
 
 class _Gather(torch.autograd.Function):
@@ -60,8 +82,9 @@ class _Gather(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
-        whole = _summed(grads[0]) if ctx.shared else grads[0]
-        return whole.narrow(0, rank() * ctx.rows, ctx.rows), None
+        if ctx.shared:
+            return _own_sums(grads[0]), None
+        return grads[0].narrow(0, rank() * ctx.rows, ctx.rows), None
 
 
 class _Sum(torch.autograd.Function):
@@ -114,10 +137,7 @@ def sum_gradients(parameters: Iterable[nn.Parameter]) -> None:
     """Add up the parameters' gradients over all processes, in one message."""
     if world_size() == 1:
         return
-    grads = [p.grad for p in parameters if p.grad is not None]
-    flat = _summed(torch.cat([g.reshape(-1) for g in grads]))
-    for g, values in zip(grads, flat.split([g.numel() for g in grads]), strict=True):
-        g.copy_(values.view_as(g))
+    _sum_in_place([p.grad for p in parameters if p.grad is not None])
 
 
 # 2. Without gradient
@@ -127,9 +147,10 @@ def average_buffers(network: nn.Module) -> None:
     """Give all processes the same floating buffers (running statistics): their mean."""
     if world_size() == 1:
         return
-    for buffer in network.buffers():
-        if buffer.is_floating_point():
-            buffer.copy_(_summed(buffer) / world_size())
+    buffers = [buffer for buffer in network.buffers() if buffer.is_floating_point()]
+    _sum_in_place(buffers)
+    for buffer in buffers:
+        buffer /= world_size()
 
 
 def agree(value: float) -> float:

@@ -62,8 +62,8 @@ def choose_message(found: dict[int, str], world: int) -> str:
     'zeta=2.'
     >>> choose_message({0: "followed stopped.", 1: "failed no such file."}, 2)
     'Process 1 (of 0 to 1) failed: no such file.'
-    >>> choose_message({0: "followed Go on with: c3clust resume run"}, 2)
-    'Process 1 (of 0 to 1) has ended without a message, or does not answer. Go on with: c3clust resume run'
+    >>> choose_message({0: "followed stopped by SIGTERM."}, 2)
+    'Process 1 (of 0 to 1) has ended without a message, or does not answer. Stopped by SIGTERM.'
     """
     words = {number: message.partition(" ")[2] for number, message in found.items()}
     failed = [number for number, message in found.items() if message.startswith(FAILED)]
@@ -75,5 +75,6 @@ def choose_message(found: dict[int, str], world: int) -> str:
     if missing:
         which = f"Process {missing[0]}" if len(missing) == 1 else f"Processes {', '.join(missing)}"
         ended = "has ended without a message, or does" if len(missing) == 1 else "have ended without a message, or do"
-        return f"{which} (of 0 to {world - 1}) {ended} not answer. {next(iter(words.values()))}"
+        sentence = next(iter(words.values()))
+        return f"{which} (of 0 to {world - 1}) {ended} not answer. {sentence[:1].upper()}{sentence[1:]}"
     return next(iter(words.values()))

@@ -23,7 +23,8 @@ from c3clust.methods.ae import reconstruction_errors
 from c3clust.methods.dae import PretrainFields
 from c3clust.methods.dcss import fit_fuzzy, fuzzy_stages
 from c3clust.ops import fuzzy_centres, fuzzy_memberships
-from c3clust.training import Batch, Stage, TrainingContext, embed
+from c3clust.training import Batch, Stage, TrainingContext
+from c3clust.training.embed import embed_together
 
 __all__ = ["DML"]
 
@@ -100,7 +101,7 @@ class DMLObjective:
             u = network.codes(x)
             return u, fuzzy_memberships(network.distances(u), network.m)
 
-        u, p = (torch.cat(rows) for rows in zip(*embed(network, context.x, context.size, outputs), strict=True))
+        u, p = map(torch.from_numpy, embed_together(network, context.x, context.size, outputs))
         owner = network.owner.tolist()
         means = [fuzzy_centres(u[:, a], p[:, k : k + 1], network.m)[0] for k, a in enumerate(owner)]
         network.centres.copy_(torch.stack(means))
