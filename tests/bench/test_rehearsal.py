@@ -17,9 +17,10 @@ from PIL import Image
 
 from c3clust import CC, augment, data, methods, paper
 from c3clust.bench import Job, Result
-from c3clust.bench.rehearsal import GPUS, PASSES, SHARE, Cost, Rehearsal, costs, markdown
+from c3clust.bench.rehearsal import GPUS, NOTE, PASSES, SHARE, Cost, Rehearsal, costs, markdown
 from c3clust.data.sources.imagenet_subset import SYNSETS
 from c3clust.errors import InputError
+from c3clust.paper.values import read_rows, write_rows
 from c3clust.recipes.resolve import resolve
 from c3clust.training import TrainingContext
 
@@ -87,6 +88,25 @@ def test_experiments_are_shortened_with_their_starts(name):
     assert epochs == ({1, 2} if name == "fig-budget" else {1})  # two: CC, trained on
     real = [job for job, _ in paper.pairs(name, setting)]
     assert {job.params["epochs"] for job in real if job.method == "cc"} <= {1000, 1020}
+
+
+def test_tables_and_figures_of_a_rehearsal_say_that_they_are_no_results(three_kinds, tmp_path, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    setting = paper.Setting(three_kinds, (0,), tmp_path, Rehearsal(1, 8), methods=("kmeans",))
+    files = {path.name: path for name in ("table", "fig-pairs") for path in paper.make(name, setting, tmp_path)}
+    for name, path in files.items():
+        if path.suffix in (".md", ".tex"):
+            assert NOTE in path.read_text().splitlines()[0], name
+    drawn = files["fig-pairs.png"].read_bytes()
+    paper.redraw("fig-pairs", tmp_path)
+    assert files["fig-pairs.png"].read_bytes() == drawn
+    assert files["fig-pairs.md"].read_text().count(NOTE) == 1
+    rows = read_rows(files["fig-pairs.csv"])
+    assert {row.pop("rehearsed_steps") for row in rows} == {1}
+    write_rows(files["fig-pairs.csv"], rows)  # as a result has them
+    paper.redraw("fig-pairs", tmp_path)
+    assert files["fig-pairs.png"].read_bytes() != drawn
+    assert NOTE not in files["fig-pairs.md"].read_text()
 
 
 def test_all_at_the_papers_size_is_the_paper():

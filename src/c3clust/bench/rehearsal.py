@@ -18,6 +18,7 @@ from c3clust.errors import InputError, suggest
 from c3clust.text import duration
 
 FOLDER = "rehearsal"
+NOTE = "A rehearsal of a few steps, not a result: the scores mean nothing."  # in the tables and figures of one
 OFFICIAL = {"cifar10": 60_000, "cifar100": 60_000, "imagenet-10": 13_000, "imagenet-dogs": 19_500}
 OFFICIAL |= {"tiny-imagenet": 100_000}  # images of the paper's datasets, of which a subset may be at hand
 GPUS = {"t4": 8.1e12, "v100": 15.7e12, "a100": 19.5e12, "rtx4090": 82.6e12}  # float32 operations per second, at most

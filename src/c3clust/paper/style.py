@@ -120,6 +120,11 @@ def footer(figure: Any, text: str) -> None:
     figure.supxlabel(text, fontsize=6.5, color="#666666", x=0.995, ha="right")
 
 
+def stamp(figure: Any, text: str) -> None:
+    """A line across the figure, for one that must not be taken for a result."""
+    figure.text(0.5, 0.5, text, fontsize=11, color=RED, alpha=0.6, ha="center", va="center")
+
+
 def save(figure: Any, path: Path) -> list[Path]:
     """PATH.png and PATH.pdf, without dates, so that the same numbers give the same files."""
     files = [path.with_name(f"{path.name}.{kind}") for kind in ("png", "pdf")]
