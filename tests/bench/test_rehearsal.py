@@ -9,6 +9,7 @@ import sys
 import tarfile
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,8 +17,8 @@ import torch
 from PIL import Image
 
 from c3clust import CC, augment, data, methods, paper
-from c3clust.bench import Job, Result
-from c3clust.bench.rehearsal import GPUS, NOTE, PASSES, SHARE, Cost, Rehearsal, costs, markdown
+from c3clust.bench import Job, Result, worker
+from c3clust.bench.rehearsal import GPUS, NOTE, PASSES, SHARE, Cost, Rehearsal, costs, markdown, untold
 from c3clust.data.sources.imagenet_subset import SYNSETS
 from c3clust.errors import InputError
 from c3clust.paper.values import read_rows, write_rows
@@ -165,6 +166,56 @@ def test_the_estimate_of_a_gpu_counts_operations(tmp_path, monkeypatch):
     assert cost.gpu_seconds == pytest.approx(PASSES * 7e9 * 234_000 * 256 / (GPUS["v100"] * SHARE))
     assert isinstance(cost, Cost)
     assert "days" in markdown([cost], Rehearsal(3, 8))
+
+
+def rehearsed(folder, monkeypatch, job, names, seconds=10.0):
+    """The job and its rehearsal in steps of 8 samples, whose stages took so many seconds each."""
+    stages = [{"name": name, "epochs": 1, "curves": {"seconds": [seconds]}} for name in names]
+    monkeypatch.setattr("c3clust.bench.rehearsal._network", lambda result: (7e9, 0.5e9))
+    result = Result(Rehearsal(1, 8).shorten(job), folder, "ok", memory=3e9, memory_before=1e9)
+    result.__dict__["record"] = SimpleNamespace(stages=stages, data={"n": 8})
+    return job, result
+
+
+def test_each_stage_has_its_own_epochs_and_batches_at_the_size_of_the_dataset(tmp_path, monkeypatch):
+    """60,000 samples, "auto" epochs: as many as a fit would have, not the one of the rehearsal."""
+    jobs = [(Job("cifar10", method, {"n_clusters": 10}), names) for method, names in [
+        ("iic", ["iic"]), ("dec", ["dae", "dec"]), ("scan", ["simclr", "scan", "self_label"])
+    ]]  # fmt: skip
+    found = costs([rehearsed(tmp_path, monkeypatch, job, names) for job, names in jobs], "v100")
+    assert [(c.stage, c.real_batch, c.real_steps) for c in found] == [
+        ("iic", 256, 15 * 234), ("dae", 64, 10 * 937), ("dec", 256, 5 * 234), ("simclr", 256, 15 * 234),
+        ("scan", 256, 5 * 234), ("self_label", 256, 5 * 234),
+    ]  # fmt: skip
+    assert {c.gpu_seconds for c in found} == {None}  # there is no CC to compare their time with
+
+
+def test_epochs_that_a_rehearsal_leaves_out_are_counted(tmp_path, monkeypatch):
+    cc = Job("cifar10", "cc", {"n_clusters": 10, "epochs": 100, "warmup": 0.3, "batch_size": 256})
+    (cost,) = costs([rehearsed(tmp_path, monkeypatch, cc, ["cc"])], "v100")
+    assert cost.real_steps == 100 * 234  # 30 of them warm up
+    c3 = Job("cifar10", "c3", {"n_clusters": 10, "zeta": 0.6, "epochs": 20, "head": "frozen"}, start=cc)
+    (cost,) = costs([rehearsed(tmp_path, monkeypatch, c3, ["c3"])], "v100")
+    assert cost.real_steps == 20 * 468  # those of its start are a job of their own
+
+
+def test_other_methods_are_on_a_gpu_as_much_faster_as_cc(tmp_path, monkeypatch):
+    cc = Job("cifar10", "cc", {"n_clusters": 10, "epochs": 100, "warmup": 0})
+    iic, kmeans = (Job("cifar10", method, {"n_clusters": 10}) for method in ("iic", "kmeans"))
+    pairs = [rehearsed(tmp_path, monkeypatch, cc, ["cc"]), rehearsed(tmp_path, monkeypatch, iic, ["iic"], 5.0)]
+    pairs.append(rehearsed(tmp_path, monkeypatch, kmeans, []))
+    counted, other = costs(pairs, "v100")
+    assert other.gpu_seconds / other.seconds == pytest.approx(counted.gpu_seconds / counted.seconds)
+    text = markdown([counted, other], Rehearsal(1, 8), untold(pairs, [counted, other]))
+    assert "Not in the table, since they train in no epochs: kmeans.\n" in text
+
+
+def test_memory_of_a_job_is_without_that_of_the_job_before():
+    before = worker._base_memory()
+    pieces = [np.ones(2000) for _ in range(20_000)]  # 320 MB that glibc keeps for later
+    assert worker._base_memory() - before > 2**28
+    del pieces
+    assert worker._base_memory() - before < 2**26
 
 
 @pytest.mark.parametrize(("recipe", "n"), RECIPES.items())
