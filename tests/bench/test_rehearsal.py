@@ -17,7 +17,7 @@ import torch
 from PIL import Image
 
 from c3clust import CC, augment, data, methods, paper
-from c3clust.bench import Job, Result, worker
+from c3clust.bench import Job, Result, run, worker
 from c3clust.bench.rehearsal import GPUS, NOTE, PASSES, SHARE, Cost, Rehearsal, costs, markdown, untold
 from c3clust.data.sources.imagenet_subset import SYNSETS
 from c3clust.errors import InputError
@@ -197,6 +197,21 @@ def test_epochs_that_a_rehearsal_leaves_out_are_counted(tmp_path, monkeypatch):
     c3 = Job("cifar10", "c3", {"n_clusters": 10, "zeta": 0.6, "epochs": 20, "head": "frozen"}, start=cc)
     (cost,) = costs([rehearsed(tmp_path, monkeypatch, c3, ["c3"])], "v100")
     assert cost.real_steps == 20 * 468  # those of its start are a job of their own
+
+
+def test_a_run_that_continues_another_takes_as_long_per_step(three_kinds, tmp_path, monkeypatch):
+    """Only a part of it was measured, with what other programs took."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    setting = paper.Setting(three_kinds, (0,), tmp_path, Rehearsal(1, 8))
+    monkeypatch.setattr("c3clust.paper.setting.CC_EPOCHS", 5)
+    jobs = [setting.start(0), setting.start(0, 4, "longer")]
+    first, longer = run(jobs, tmp_path)
+    assert first.processor_seconds > 0 == longer.processor_seconds
+    real = replace(setting, rehearsal=None)
+    pairs = list(zip([real.start(0), real.start(0, 4, "longer")], [first, longer], strict=True))
+    one, other = costs(pairs, "v100")
+    assert other.step_seconds == one.step_seconds
+    assert (one.real_steps, other.real_steps) == (5, 4)
 
 
 def test_other_methods_are_on_a_gpu_as_much_faster_as_cc(tmp_path, monkeypatch):

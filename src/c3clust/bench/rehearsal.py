@@ -14,7 +14,7 @@ from typing import Any
 
 from c3clust import data, methods
 from c3clust.bench.format import markdown_table, numbers_csv
-from c3clust.bench.job import Job, Result
+from c3clust.bench.job import Job, Result, result_of
 from c3clust.errors import InputError, suggest
 from c3clust.text import duration
 
@@ -81,8 +81,9 @@ def costs(pairs: Sequence[tuple[Job, Result]], gpu: str) -> list[Cost]:
     found: dict[tuple[str, str], Cost] = {}
     for real, result in pairs:
         for stage in result.record.stages if result.status in ("ok", "collapsed") else ():
-            if stage["epochs"]:  # else nothing was trained, as where so few epochs leave none for a warm-up
-                found.setdefault((real.key, stage["name"]), _cost(real, result, stage, gpu))
+            key = real.key, stage["name"]
+            if key not in found and stage["epochs"]:  # else nothing was trained, as few epochs leave no warm-up
+                found[key] = _cost(real, result, stage, gpu)
     counted = [c for c in found.values() if c.gpu_seconds is not None]
     here, there = sum(c.seconds for c in counted), sum(c.gpu_seconds or 0.0 for c in counted)
     ratio = there / here if here else None
@@ -98,14 +99,14 @@ def _cost(real: Job, result: Result, stage: dict[str, Any], gpu: str) -> Cost:
     epochs, real_batch = _planned(real, n, trained)[stage["name"]]
     batch = min(_planned(result.job, few, trained)[stage["name"]][1], few)
     epochs -= 0 if real.after is None else real.after.params["epochs"]  # what it continues is a job of its own
-    steps = max(few // batch, 1) * stage["epochs"]
-    seconds = sum(stage["curves"]["seconds"]) / steps * _undisturbed(result)
+    per_epoch = max(few // batch, 1)
+    seconds = _epoch_seconds(result, stage["name"]) / per_epoch
     whole = max(n // real_batch, 1) * epochs
     flops, kept = _network(result)
     kept = min(result.memory_before + kept, result.memory)  # whatever the batch is
     per_second = GPUS[gpu] * SHARE
     return Cost(
-        real.data, real.name, stage["name"], batch, steps, seconds, result.memory, real_batch,
+        real.data, real.name, stage["name"], batch, per_epoch * stage["epochs"], seconds, result.memory, real_batch,
         kept + (result.memory - kept) * real_batch / batch, whole,
         seconds * real_batch / batch * whole,
         PASSES * flops * whole * real_batch / per_second if real.method in COUNTED else None,
@@ -129,6 +130,14 @@ def _planned(job: Job, n: int, trained: Sequence[str]) -> dict[str, tuple[int, i
             found[stage.name], before = (before, stage.batch_size), 0
     epochs = method.epochs if isinstance(method.epochs, int) else 1
     return {name: (epochs, method.batch_size) for name in trained} | found
+
+
+def _epoch_seconds(result: Result, name: str) -> float:
+    """Seconds of an epoch of a stage; of a run that continues another, whose own time is not known, those of that."""
+    if result.job.after is not None and not result.processor_seconds:
+        return _epoch_seconds(result_of(result.folder.parents[2], result.job.after), name)
+    stage = next(stage for stage in result.record.stages if stage["name"] == name)
+    return float(sum(stage["curves"]["seconds"]) / stage["epochs"] * _undisturbed(result))
 
 
 def _undisturbed(result: Result) -> float:
