@@ -185,11 +185,10 @@ def markdown(found: Sequence[Cost], rehearsal: Rehearsal, untold: Sequence[str] 
     return text + (f"Not in the table, since they train in no epochs: {', '.join(untold)}.\n" if untold else "")
 
 
-def untold(pairs: Sequence[tuple[Job, Result]], found: Sequence[Cost]) -> list[str]:
-    """The names of the runs that have no costs, as k-means."""
-    known = {(c.data, c.name) for c in found}
-    ended = [real for real, result in pairs if result.status in ("ok", "collapsed") and real.params.get("epochs") != 0]
-    return list(dict.fromkeys(real.name for real in ended if (real.data, real.name) not in known))
+def untold(pairs: Sequence[tuple[Job, Result]]) -> list[str]:
+    """The names of the runs that train in no epochs, as k-means; a network that is taken as it is needs no time."""
+    ended = [(real, r) for real, r in pairs if r.status in ("ok", "collapsed") and real.params.get("epochs") != 0]
+    return list(dict.fromkeys(real.name for real, r in ended if not any(s["epochs"] for s in r.record.stages)))
 
 
 def numbers(found: Sequence[Cost], gpu: str) -> str:

@@ -234,7 +234,7 @@ def _tell_costs(pairs: "list[tuple[Job, Result]]", rehearsal: "Rehearsal", folde
     from c3clust.files import write_atomically
 
     found = costs(pairs, rehearsal.gpu)
-    text = markdown(found, rehearsal, untold(pairs, found))
+    text = markdown(found, rehearsal, untold(pairs))
     write_atomically(folder / "rehearsal.md", text.encode())
     write_atomically(folder / "rehearsal.csv", numbers(found, rehearsal.gpu).encode())
     if not quiet:
