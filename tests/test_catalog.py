@@ -8,7 +8,7 @@ def test_the_catalog_is_what_the_modules_say():
     assert catalog.datasets() == data.names()
     assert methods.names() == sorted(catalog.methods())
     assert all(methods.load(name).__module__.startswith("c3clust.methods.") for name in catalog.methods())
-    assert recipes.names() == catalog.recipes()
+    assert recipes.names() == list(catalog.recipes())
     kinds = {spec for kind in encoders._kinds() for spec in kind.EXAMPLES}
     assert kinds | set(Runs.EXAMPLES) == set(catalog.encoders())
     assert all(hasattr(paper._load(name), "jobs") for name in catalog.experiments())

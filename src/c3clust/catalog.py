@@ -47,14 +47,14 @@ def datasets() -> list[str]:
     )
 
 
-def recipes() -> list[str]:
-    """The names of all recipes: TOML files."""
-    return sorted(path.stem for path in (HERE / "recipes").glob("*.toml"))
+def recipes() -> dict[str, Path]:
+    """The file of each recipe, by name."""
+    return {path.stem: path for path in sorted((HERE / "recipes").glob("*.toml"))}
 
 
 def title(path: Path) -> str:
-    """The first line of a module's documentation, with which the file begins: parsing it takes longer."""
-    return _text(path).partition("\n")[0].strip().removeprefix('"""').removesuffix('"""')
+    """The first line of a file: of the documentation of a module, which takes longer to parse, or a comment."""
+    return _text(path).partition("\n")[0].strip().removeprefix('"""').removesuffix('"""').removeprefix("# ")
 
 
 def _modules(folder: Path) -> Iterator[tuple[str, Path]]:

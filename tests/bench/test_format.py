@@ -53,6 +53,7 @@ def test_the_papers_numbers_stand_beside_ours_and_are_marked():
     assert "| DAC | – | – | – | – | – | cited | 0.522 | 0.396 | 0.306 |" in text
     assert "not run here" in text
     assert r"\textit{0.836}" in latex(table)
+    assert "Cited EDESC: NMI" in markdown(rows([result("edesc", 0, 0.5, "cifar10")]))
 
 
 def test_a_new_method_finds_its_cited_scores_by_its_name():

@@ -9,6 +9,7 @@ import sys
 import tarfile
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,10 +17,11 @@ import torch
 from PIL import Image
 
 from c3clust import CC, augment, data, methods, paper
-from c3clust.bench import Job, Result
-from c3clust.bench.rehearsal import GPUS, PASSES, SHARE, Cost, Rehearsal, costs, markdown
+from c3clust.bench import Job, Result, run, worker
+from c3clust.bench.rehearsal import GPUS, NOTE, PASSES, SHARE, Cost, Rehearsal, costs, markdown, untold
 from c3clust.data.sources.imagenet_subset import SYNSETS
 from c3clust.errors import InputError
+from c3clust.paper.values import read_rows, write_rows
 from c3clust.recipes.resolve import resolve
 from c3clust.training import TrainingContext
 
@@ -89,6 +91,25 @@ def test_experiments_are_shortened_with_their_starts(name):
     assert {job.params["epochs"] for job in real if job.method == "cc"} <= {1000, 1020}
 
 
+def test_tables_and_figures_of_a_rehearsal_say_that_they_are_no_results(three_kinds, tmp_path, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    setting = paper.Setting(three_kinds, (0,), tmp_path, Rehearsal(1, 8), methods=("kmeans",))
+    files = {path.name: path for name in ("table", "fig-pairs") for path in paper.make(name, setting, tmp_path)}
+    for name, path in files.items():
+        if path.suffix in (".md", ".tex"):
+            assert NOTE in path.read_text().splitlines()[0], name
+    drawn = files["fig-pairs.png"].read_bytes()
+    paper.redraw("fig-pairs", tmp_path)
+    assert files["fig-pairs.png"].read_bytes() == drawn
+    assert files["fig-pairs.md"].read_text().count(NOTE) == 1
+    rows = read_rows(files["fig-pairs.csv"])
+    assert {row.pop("rehearsed_steps") for row in rows} == {1}
+    write_rows(files["fig-pairs.csv"], rows)  # as a result has them
+    paper.redraw("fig-pairs", tmp_path)
+    assert files["fig-pairs.png"].read_bytes() != drawn
+    assert NOTE not in files["fig-pairs.md"].read_text()
+
+
 def test_all_at_the_papers_size_is_the_paper():
     assert "beyond" not in paper.all_for(paper.Setting("cifar10"))
     assert "folders" not in paper.all_for(paper.Setting("tiny-imagenet"))
@@ -145,6 +166,72 @@ def test_the_estimate_of_a_gpu_counts_operations(tmp_path, monkeypatch):
     assert cost.gpu_seconds == pytest.approx(PASSES * 7e9 * 234_000 * 256 / (GPUS["v100"] * SHARE))
     assert isinstance(cost, Cost)
     assert "days" in markdown([cost], Rehearsal(3, 8))
+
+
+def rehearsed(folder, monkeypatch, job, names, seconds=10.0):
+    """The job and its rehearsal in steps of 8 samples, whose stages took so many seconds each."""
+    stages = [{"name": name, "epochs": 1, "curves": {"seconds": [seconds]}} for name in names]
+    monkeypatch.setattr("c3clust.bench.rehearsal._network", lambda result: (7e9, 0.5e9))
+    result = Result(Rehearsal(1, 8).shorten(job), folder, "ok", memory=3e9, memory_before=1e9)
+    result.__dict__["record"] = SimpleNamespace(stages=stages, data={"n": 8})
+    return job, result
+
+
+def test_each_stage_has_its_own_epochs_and_batches_at_the_size_of_the_dataset(tmp_path, monkeypatch):
+    """60,000 samples, "auto" epochs: as many as a fit would have, not the one of the rehearsal."""
+    jobs = [(Job("cifar10", method, {"n_clusters": 10}), names) for method, names in [
+        ("iic", ["iic"]), ("dec", ["dae", "dec"]), ("scan", ["simclr", "scan", "self_label"])
+    ]]  # fmt: skip
+    found = costs([rehearsed(tmp_path, monkeypatch, job, names) for job, names in jobs], "v100")
+    assert [(c.stage, c.real_batch, c.real_steps) for c in found] == [
+        ("iic", 256, 15 * 234), ("dae", 64, 10 * 937), ("dec", 256, 5 * 234), ("simclr", 256, 15 * 234),
+        ("scan", 256, 5 * 234), ("self_label", 256, 5 * 234),
+    ]  # fmt: skip
+    assert {c.gpu_seconds for c in found} == {None}  # there is no CC to compare their time with
+
+
+def test_epochs_that_a_rehearsal_leaves_out_are_counted(tmp_path, monkeypatch):
+    cc = Job("cifar10", "cc", {"n_clusters": 10, "epochs": 100, "warmup": 0.3, "batch_size": 256})
+    (cost,) = costs([rehearsed(tmp_path, monkeypatch, cc, ["cc"])], "v100")
+    assert cost.real_steps == 100 * 234  # 30 of them warm up
+    c3 = Job("cifar10", "c3", {"n_clusters": 10, "zeta": 0.6, "epochs": 20, "head": "frozen"}, start=cc)
+    (cost,) = costs([rehearsed(tmp_path, monkeypatch, c3, ["c3"])], "v100")
+    assert cost.real_steps == 20 * 468  # those of its start are a job of their own
+
+
+def test_a_run_that_continues_another_takes_as_long_per_step(three_kinds, tmp_path, monkeypatch):
+    """Only a part of it was measured, with what other programs took."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    setting = paper.Setting(three_kinds, (0,), tmp_path, Rehearsal(1, 8))
+    monkeypatch.setattr("c3clust.paper.setting.CC_EPOCHS", 5)
+    jobs = [setting.start(0), setting.start(0, 4, "longer")]
+    first, longer = run(jobs, tmp_path)
+    assert first.processor_seconds > 0 == longer.processor_seconds
+    real = replace(setting, rehearsal=None)
+    pairs = list(zip([real.start(0), real.start(0, 4, "longer")], [first, longer], strict=True))
+    one, other = costs(pairs, "v100")
+    assert other.step_seconds == one.step_seconds
+    assert (one.real_steps, other.real_steps) == (5, 4)
+
+
+def test_other_methods_are_on_a_gpu_as_much_faster_as_cc(tmp_path, monkeypatch):
+    cc = Job("cifar10", "cc", {"n_clusters": 10, "epochs": 100, "warmup": 0})
+    iic, kmeans = (Job("cifar10", method, {"n_clusters": 10}) for method in ("iic", "kmeans"))
+    pairs = [rehearsed(tmp_path, monkeypatch, cc, ["cc"]), rehearsed(tmp_path, monkeypatch, iic, ["iic"], 5.0)]
+    pairs.append(rehearsed(tmp_path, monkeypatch, kmeans, []))
+    counted, other = costs(pairs, "v100")
+    assert other.gpu_seconds / other.seconds == pytest.approx(counted.gpu_seconds / counted.seconds)
+    pairs += [(replace(job, name="another name"), result) for job, result in pairs[:2]]  # of the same run
+    text = markdown([counted, other], Rehearsal(1, 8), untold(pairs))
+    assert "Not in the table, since they train in no epochs: kmeans.\n" in text
+
+
+def test_memory_of_a_job_is_without_that_of_the_job_before():
+    before = worker._base_memory()
+    pieces = [np.ones(2000) for _ in range(20_000)]  # 320 MB that glibc keeps for later
+    assert worker._base_memory() - before > 2**28
+    del pieces
+    assert worker._base_memory() - before < 2**26
 
 
 @pytest.mark.parametrize(("recipe", "n"), RECIPES.items())
@@ -206,7 +293,8 @@ def test_the_commands_of_the_page_run_from_beginning_to_end(tmp_path):
     commands = [command for command in commands if "--steps" not in command]
     assert len(commands) >= 4
     _released_checkpoint(tmp_path)  # of the command with --start
-    environment = os.environ | {"C3CLUST_DATA": str(place), "OMP_NUM_THREADS": "1"}
+    source = Path(paper.__file__).parents[2]  # a relative PYTHONPATH would not be found from another folder
+    environment = os.environ | {"C3CLUST_DATA": str(place), "OMP_NUM_THREADS": "1", "PYTHONPATH": str(source)}
     for command in commands:
         words = command.split("#")[0].removeprefix("c3clust ").split()
         words[words.index("-o") + 1] = str(tmp_path / "out")

@@ -7,7 +7,10 @@ from c3clust import data
 
 def test_list(c3clust):
     assert "c3" in c3clust("list", "methods").stdout
-    assert "c3-cifar10" in c3clust("list", "recipes").stdout
+    told = c3clust("list", "recipes").stdout
+    assert "c3-cifar10" in told
+    about = [line.split(maxsplit=1)[1] for line in told.splitlines()]
+    assert len(set(about)) == len(about)  # those of one method and data set differ
     assert "digits" in c3clust("list", "data").stdout
 
 

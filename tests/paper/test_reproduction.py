@@ -141,6 +141,31 @@ def test_the_ideas_have_their_numbers_beside_them():
     assert all(idea in cells for idea in ideas)
 
 
+def test_the_rehearsal_has_its_numbers_beside_it():
+    page = (DOCS / "REPRODUCTION.md").read_text(encoding="utf-8").partition("## At the paper's size")[2]
+    told = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line[:1] == "|"][2:]
+    with open(DOCS / "figures" / "rehearsal.csv", newline="", encoding="utf-8") as file:
+        rows = {(row["data"], row["stage"], row["batch"]): row for row in csv.DictReader(file)}
+    columns = (
+        "step_seconds",
+        "memory_gb",
+        "recipe_batch",
+        "recipe_memory_gb",
+        "recipe_steps",
+        "days_here",
+        "days_v100",
+    )
+    units = {"days": 1.0, "h": 1 / 24, "min": 1 / 1440}
+    assert len(told) == 10
+    for name, stage, batch, *cells in told:
+        data = name.lower().replace("cifar-", "cifar")
+        row = rows[data, {"1": "cc", "2": "c3"}[stage], batch]
+        for column, cell in zip(columns, cells, strict=True):
+            number, _, unit = cell.replace(",", "").partition(" ")
+            factor = units[unit] if column.startswith("days") else 1.0
+            assert float(number) * factor == pytest.approx(float(row[column]), rel=0.06, abs=0.006), (name, column)
+
+
 def test_every_verdict_of_the_page_has_enough_seeds():
     page = (DOCS / "REPRODUCTION.md").read_text(encoding="utf-8")
     judged = [line for line in page.splitlines() if line.endswith(("| holds |", "| does not hold |"))]

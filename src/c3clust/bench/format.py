@@ -45,7 +45,7 @@ def markdown(rows: Sequence[Row], compared: Sequence[tuple[str, str]] = ()) -> s
             lines += ["", EPOCHS]
         if cited:
             lines += ["", "Cited: as reported in the C3 paper (BMVC 2023, Table 1), not run here."]
-            lines += [f"Cited {row.name}: {row.note}." for row in members if row.note]
+            lines += [f"Cited {title(row)}: {row.note}." for row in members if row.note]
         parts.append("\n".join(lines))
         if wrong := [f"- {text}" for row in members for text in _reasons(row)]:
             parts.append("\n".join(wrong))

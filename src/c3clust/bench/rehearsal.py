@@ -9,21 +9,23 @@ is in proportion to the number of samples and epochs.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from inspect import signature
+from types import SimpleNamespace
 from typing import Any
 
 from c3clust import data, methods
 from c3clust.bench.format import markdown_table, numbers_csv
-from c3clust.bench.job import Job, Result
+from c3clust.bench.job import Job, Result, result_of
 from c3clust.errors import InputError, suggest
 from c3clust.text import duration
 
 FOLDER = "rehearsal"
+NOTE = "A rehearsal of a few steps, not a result: the scores mean nothing."  # in the tables and figures of one
 OFFICIAL = {"cifar10": 60_000, "cifar100": 60_000, "imagenet-10": 13_000, "imagenet-dogs": 19_500}
 OFFICIAL |= {"tiny-imagenet": 100_000}  # images of the paper's datasets, of which a subset may be at hand
 GPUS = {"t4": 8.1e12, "v100": 15.7e12, "a100": 19.5e12, "rtx4090": 82.6e12}  # float32 operations per second, at most
 SHARE = 0.4  # of that, which convolutions are assumed to reach
 PASSES = 7  # forward passes per sample and epoch: 2 views, 3 each with their gradient, and 1 for evaluation
-STAGES = {"cc": "cc_", "c3": ""}  # prefixes of the parameters of C3's stages
+COUNTED = ("cc", "c3")  # methods whose operations are these; others are as much faster on a GPU as they are
 LIMIT = "limit"
 DAY = 24 * 3600.0  # seconds
 
@@ -72,35 +74,70 @@ class Cost:
 
 
 def costs(pairs: Sequence[tuple[Job, Result]], gpu: str) -> list[Cost]:
-    """The stages of the jobs (real job, rehearsed result) that trained a network, each job once."""
+    """The stages of the jobs (real job, rehearsed result) that trained a network, each job once.
+
+    The GPU time of a method whose operations are not counted is in proportion to its time here.
+    """
     found: dict[tuple[str, str], Cost] = {}
     for real, result in pairs:
         for stage in result.record.stages if result.status in ("ok", "collapsed") else ():
-            if stage["epochs"]:  # else nothing was trained, as where so few epochs leave none for a warm-up
-                found.setdefault((real.key, stage["name"]), _cost(real, result, stage, gpu))
-    return list(found.values())
+            key = real.key, stage["name"]
+            if key not in found and stage["epochs"]:  # else nothing was trained, as few epochs leave no warm-up
+                found[key] = _cost(real, result, stage, gpu)
+    counted = [c for c in found.values() if c.gpu_seconds is not None]
+    here, there = sum(c.seconds for c in counted), sum(c.gpu_seconds or 0.0 for c in counted)
+    ratio = there / here if here else None
+    return [
+        c if c.gpu_seconds is not None or ratio is None else replace(c, gpu_seconds=c.seconds * ratio)
+        for c in found.values()
+    ]
 
 
 def _cost(real: Job, result: Result, stage: dict[str, Any], gpu: str) -> Cost:
-    prefix = STAGES.get(stage["name"], "") if real.method == "c3" and real.start is None else ""
-    batch, real_batch = (_value(job, f"{prefix}batch_size") for job in (result.job, real))
-    n, epochs = _samples(real), _value(real, f"{prefix}epochs")
-    epochs = epochs if isinstance(epochs, int) else stage["epochs"]
-    epochs -= 0 if real.after is None else _value(real.after, "epochs")  # what it continues is a job of its own
-    few = result.record.data["n"]
-    batch = min(batch, few)
-    steps = max(few // batch, 1) * stage["epochs"]
-    seconds = sum(stage["curves"]["seconds"]) / steps * _undisturbed(result)
-    whole = n // real_batch * epochs
-    flops, kept = _network(result) if real.method in STAGES else (None, 0.0)
+    n, few = _samples(real), result.record.data["n"]
+    trained = [each["name"] for each in result.record.stages if each["epochs"]]
+    epochs, real_batch = _planned(real, n, trained)[stage["name"]]
+    batch = min(_planned(result.job, few, trained)[stage["name"]][1], few)
+    epochs -= 0 if real.after is None else real.after.params["epochs"]  # what it continues is a job of its own
+    per_epoch = max(few // batch, 1)
+    seconds = _epoch_seconds(result, stage["name"]) / per_epoch
+    whole = max(n // real_batch, 1) * epochs
+    flops, kept = _network(result)
     kept = min(result.memory_before + kept, result.memory)  # whatever the batch is
     per_second = GPUS[gpu] * SHARE
     return Cost(
-        real.data, real.name, stage["name"], batch, steps, seconds, result.memory, real_batch,
+        real.data, real.name, stage["name"], batch, per_epoch * stage["epochs"], seconds, result.memory, real_batch,
         kept + (result.memory - kept) * real_batch / batch, whole,
         seconds * real_batch / batch * whole,
-        None if flops is None else PASSES * flops * whole * real_batch / per_second,
+        PASSES * flops * whole * real_batch / per_second if real.method in COUNTED else None,
     )  # fmt: skip
+
+
+def _planned(job: Job, n: int, trained: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """Epochs and batch size of each stage in `trained`, for a job on n samples.
+
+    A stage that so few epochs left out, such as a warm-up, counts as epochs of the one after it. Where a method does
+    not tell its stages before, its parameters do.
+    """
+    given = {} if job.start is None else {"start": job.start.key}  # then stage 1 is a job of its own
+    method = methods.find(job.method)(**job.params | given)
+    shape = (3, 1, 1)  # of images; only the number of samples matters
+    context: Any = SimpleNamespace(x=range(n), shape=shape, epochs={})
+    found, before = {}, 0
+    for stage in method._stages(context):
+        before += stage.epochs
+        if stage.name in trained:
+            found[stage.name], before = (before, stage.batch_size), 0
+    epochs = method.epochs if isinstance(method.epochs, int) else 1
+    return {name: (epochs, method.batch_size) for name in trained} | found
+
+
+def _epoch_seconds(result: Result, name: str) -> float:
+    """Seconds of an epoch of a stage; of a run that continues another, whose own time is not known, those of that."""
+    if result.job.after is not None and not result.processor_seconds:
+        return _epoch_seconds(result_of(result.folder.parents[2], result.job.after), name)
+    stage = next(stage for stage in result.record.stages if stage["name"] == name)
+    return float(sum(stage["curves"]["seconds"]) / stage["epochs"] * _undisturbed(result))
 
 
 def _undisturbed(result: Result) -> float:
@@ -128,8 +165,8 @@ def _network(result: Result) -> tuple[float, float]:
     return float(counter.get_total_flops()), size * (4.0 if torch.cuda.is_available() else 8.0)
 
 
-def markdown(found: Sequence[Cost], rehearsal: Rehearsal) -> str:
-    """A table of the stages, the sum, and how it was estimated."""
+def markdown(found: Sequence[Cost], rehearsal: Rehearsal, untold: Sequence[str] = ()) -> str:
+    """A table of the stages, the sum, and how it was estimated; untold: the runs that are not in it."""
     head = ["data", "run", "stage", "batch", "steps", "per step", "memory", "batch of the recipe", "its memory",
             "its steps", "all of them here", f"on one {rehearsal.gpu.upper()}"]  # fmt: skip
     lines = []
@@ -141,9 +178,17 @@ def markdown(found: Sequence[Cost], rehearsal: Rehearsal) -> str:
     text = markdown_table(head, lines)
     peak = f"{GPUS[rehearsal.gpu] / 1e12:g} TFLOPS in float32"
     text += f"\nAll together: {duration(total)} here, {duration(gpu)} on one {rehearsal.gpu.upper()}.\n"
-    text += f"GPU: by operations, {SHARE:.0%} of {peak}; reading and decoding are not in it. "
+    text += f"GPU: by operations of CC and C3, {SHARE:.0%} of {peak}; other methods in proportion to their time here. "
+    text += "Reading and decoding are not in it. "
     text += "Time at the recipe's batch is in proportion to the batch, and so is memory beyond the weights. "
-    return text + "Time is without what other programs took.\n"
+    text += "Time is without what other programs took.\n"
+    return text + (f"Not in the table, since they train in no epochs: {', '.join(untold)}.\n" if untold else "")
+
+
+def untold(pairs: Sequence[tuple[Job, Result]]) -> list[str]:
+    """The names of the runs that train in no epochs, as k-means; a network that is taken as it is needs no time."""
+    ended = [(real, r) for real, r in pairs if r.status in ("ok", "collapsed") and real.params.get("epochs") != 0]
+    return list(dict.fromkeys(real.name for real, r in ended if not any(s["epochs"] for s in r.record.stages)))
 
 
 def numbers(found: Sequence[Cost], gpu: str) -> str:
@@ -165,10 +210,6 @@ def _bytes(value: float) -> str:
 def _defaults(method: str) -> dict[str, Any]:
     known = {name: p.default for name, p in signature(methods.find(method)).parameters.items()}
     return known | ({"cc_batch_size": _defaults("cc")["batch_size"]} if method == "c3" else {})  # which "auto" is
-
-
-def _value(job: Job, name: str) -> Any:
-    return job.params.get(name, _defaults(job.method)[name])
 
 
 def _samples(job: Job) -> int:

@@ -4,6 +4,8 @@ Each line of standard input is the folder of a job; an empty line means that the
 without an empty line, the parent process has died, and the worker exits at once.
 """
 
+import ctypes
+import gc
 import math
 import os
 import queue
@@ -12,9 +14,9 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -120,10 +122,14 @@ def _allowance(job: Job, out: Path, samples: Dataset, run: Callable[..., Run]) -
         return allowance(place, job, fit)
 
 
-@cache
 def _base_memory() -> float:
-    """The memory of this process before its first job."""
-    return peak_memory()
+    """Bytes in use before a job, without those that earlier jobs of this process have freed."""
+    gc.collect()
+    if torch.cuda.is_available():
+        return float(torch.cuda.memory_allocated())
+    with suppress(OSError, AttributeError):  # only glibc has it
+        ctypes.CDLL(None).malloc_trim(0)
+    return _status("VmRSS")
 
 
 def peak_memory(reset: bool = False) -> float:
@@ -135,11 +141,17 @@ def peak_memory(reset: bool = False) -> float:
         if reset:
             torch.cuda.reset_peak_memory_stats()
         return float(torch.cuda.max_memory_allocated())
-    try:
-        if reset:
+    if reset:
+        with suppress(OSError):
             Path("/proc/self/clear_refs").write_text("5")
+    return _status("VmHWM")
+
+
+def _status(name: str) -> float:
+    """Bytes by the name that Linux has for them; 0 on another system."""
+    try:
         lines = Path("/proc/self/status").read_text().splitlines()
-        return next(float(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
+        return next(float(line.split()[1]) * 1024 for line in lines if line.startswith(name))
     except (OSError, StopIteration):
         return 0.0
 

@@ -61,12 +61,7 @@ def _encoders() -> Iterator[Entry]:
 
 
 def _recipes() -> Iterator[Entry]:
-    from c3clust import recipes
-
-    for name in recipes.names():
-        recipe = recipes.load(name)
-        on = f"{recipe['data']}, {recipe['n_clusters']} clusters" if "data" in recipe else "your own images"
-        yield {"name": name, "about": f"{recipe['method']} on {on}"}
+    return ({"name": name, "about": catalog.title(path)} for name, path in catalog.recipes().items())
 
 
 def _experiments() -> Iterator[Entry]:

@@ -18,16 +18,19 @@ from pathlib import Path
 from typing import Any
 
 from c3clust import bench, catalog
+from c3clust.bench.rehearsal import NOTE
 from c3clust.errors import InputError, suggest
-from c3clust.files import write_atomically
+from c3clust.files import read_bytes, write_atomically
 from c3clust.paper import findings
 from c3clust.paper.setting import Setting
-from c3clust.paper.style import look, save
+from c3clust.paper.style import look, save, stamp
 from c3clust.paper.values import read_rows, write_rows
 
 __all__ = ["Setting", "all_for", "make", "names", "pairs", "redraw", "title"]
 
 OWN = 20  # the order of experiments that are not about the paper
+REHEARSED = "rehearsed_steps"  # a column of the CSV files of a rehearsal
+MARKS = {".md": f"**{NOTE}**\n\n", ".tex": f"% {NOTE}\n"}
 
 
 def names() -> list[str]:
@@ -80,7 +83,8 @@ def make(
             experiment.write(setting, found, out)
         raise
     if hasattr(experiment, "write"):
-        return experiment.write(setting, results, out)
+        files = experiment.write(setting, results, out)
+        return files if setting.rehearsal is None else _marked(files)
     wrong = [r for r in results if r.status in ("failed", "diverged") and not r.scores]
     rows = []
     for each in settings:
@@ -88,7 +92,8 @@ def make(
         rows += [{"data": each.data, **row} if others else row for row in experiment.rows(each, own)]
     if not rows:
         raise InputError(f"{name} cannot be drawn: {wrong[0].reason if wrong else 'there are no results.'}")
-    write_rows(out / f"{name}.csv", rows)
+    rehearsed = {} if setting.rehearsal is None else {REHEARSED: setting.rehearsal.steps}
+    write_rows(out / f"{name}.csv", [row | rehearsed for row in rows])
     return [out / f"{name}.csv", *redraw(name, out)]
 
 
@@ -100,8 +105,21 @@ def redraw(name: str, out: Path) -> list[Path]:
     rows = read_rows(out / f"{name}.csv")
     text = out / f"{name}.md"
     write_atomically(text, findings.markdown(experiment.findings(rows)).encode())
+    rehearsed = bool(rows) and REHEARSED in rows[0]
+    if rehearsed:
+        _marked([text])
     with look():
-        return [text, *save(experiment.draw(rows), out / name)]
+        figure = experiment.draw(rows)
+        if rehearsed:
+            stamp(figure, NOTE)
+        return [text, *save(figure, out / name)]
+
+
+def _marked(files: list[Path]) -> list[Path]:
+    """The files of a rehearsal; those that are read as results get a first line which says that they are none."""
+    for path, line in ((path, MARKS[path.suffix]) for path in files if path.suffix in MARKS):
+        write_atomically(path, line.encode() + read_bytes(path))
+    return files
 
 
 def _jobs(name: str, setting: Setting) -> list[bench.Job]:

@@ -61,5 +61,5 @@ def draw(rows: Rows) -> Figure:
         named_lines(axis, f"difference in {metric.upper()}", [name.replace(": ", ":\n") for name in names])
     n = len(distinct(rows, "seed"))
     bar = "95 % t interval of the mean" if n >= ENOUGH else "smallest to largest"
-    footer(figure, f"dots: {n} seeds; tick: mean; bar: {bar}")
+    footer(figure, f"dots: {n} seed{'s' if n > 1 else ''}; tick: mean; bar: {bar}")
     return figure

@@ -116,8 +116,13 @@ def seeds_note(rows: Rows) -> str:
     return f"mean ± 1 s.d. over {n} seeds" if n > 1 else "one seed"
 
 
-def footer(figure: Any, text: str) -> None:
-    figure.supxlabel(text, fontsize=6.5, color="#666666", x=0.995, ha="right")
+def footer(figure: Any, text: str, colour: str = "#666666", size: float = 6.5) -> None:
+    figure.supxlabel(text, fontsize=size, color=colour, x=0.995, ha="right", multialignment="right")
+
+
+def stamp(figure: Any, text: str) -> None:
+    """A line below the figure, for one that must not be taken for a result."""
+    footer(figure, f"{figure.get_supxlabel()}\n{text}".strip(), RED, 8)
 
 
 def save(figure: Any, path: Path) -> list[Path]:

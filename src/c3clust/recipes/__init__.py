@@ -20,7 +20,7 @@ NETWORK = ("backbone", "stem", "image_size", "projection_dim", "augment", "tau_i
 
 def names() -> list[str]:
     """The names of all recipes: the TOML files of this folder."""
-    return catalog.recipes()
+    return list(catalog.recipes())
 
 
 def load(name: str) -> dict[str, Any]:
