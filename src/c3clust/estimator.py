@@ -217,11 +217,7 @@ class Estimator(
         self._check_params()
         dataset = self._read(X, reset=True)
         if len(dataset) < max(self.n_clusters_, 2):
-            raise InputError(
-                f"n_clusters={self.n_clusters} clusters cannot be made of n_samples={len(dataset)} "
-                f"{'sample' if len(dataset) == 1 else 'samples'}: give at least 2 samples, "
-                "and as many as there are clusters."
-            )
+            raise InputError(_too_few(dataset, self.n_clusters_))
         return dataset
 
     def _find_duplicates(self, dataset: Dataset, features: Any) -> Duplicates:
@@ -317,3 +313,12 @@ class Estimator(
 
     def _gather_rows(self, rows: np.ndarray, n: int) -> np.ndarray:
         return dist.gather_arrays(rows, n, rows_per_batch(self.input_shape_[-2:]))
+
+
+def _too_few(dataset: Dataset, n_clusters: int) -> str:
+    """The message for fewer samples than clusters."""
+    noun = {"image": "image", "text": "text", "table": "row"}.get(dataset.kind, "sample")
+    found = f"{dataset.place}: only {len(dataset):,} {noun}{'' if len(dataset) == 1 else 's'}"
+    if n_clusters <= 2:
+        return f"{found}, and at least 2 are needed. Add {noun}s."
+    return f"{found}, fewer than the {n_clusters:,} requested clusters. Request fewer (-k, n_clusters), or add {noun}s."

@@ -77,10 +77,10 @@ def predict(
 
 def _image_files(paths: list[str]) -> list[str]:
     """The paths, if all are image files that exist."""
-    from c3clust.data.io.decode import is_image_name
+    from c3clust.data.io.decode import names_an_image
 
     for path in paths:
-        if not is_image_name(os.path.basename(path)):
+        if not names_an_image(path):
             raise InputError(f"{path} is not an image file: give several image files, or one source of another kind.")
         if not os.path.exists(path):
             raise InputError(f"{path} does not exist.")
