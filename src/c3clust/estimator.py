@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor, nn
 
 from c3clust import augment, checks, data, dist, duplicates, model_io
+from c3clust.changeable import Changeable
 from c3clust.cluster_count import ClusterCount
 from c3clust.data.io.subset import subset
 from c3clust.data.samples import Dataset, Table
@@ -44,7 +45,7 @@ log = logging.getLogger(__name__)
 
 
 class Estimator(
-    ClusterCount, Prediction, ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+    ClusterCount, Prediction, Changeable, ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 ):
     """What all methods share. Abstract: see the module."""
 

@@ -8,15 +8,6 @@ from c3clust.records.edits import Edits
 from c3clust.records.outliers import Outlier
 from c3clust.report.payload import payload
 
-HOSTILE = [
-    "<script>alert(1)</script>.png",
-    '"><img src=x onerror=alert(1)>.png',
-    "</script><script>alert(2)</script>",
-    "<!--<script>",
-    "]]>&lt;b&gt;'`${alert(3)}",
-    "\u2028\u2029\udcff{{ 7 * 7 }}{% raw %}.png",
-]
-
 
 def test_the_payload_tells_sizes_scores_and_neighbours(made):
     data = payload(made.record, made.view, Edits(10))
