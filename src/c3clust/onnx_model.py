@@ -129,7 +129,7 @@ class OnnxModel:
         if not isinstance(dataset, Samples):
             takes = "images" if kind == "image" else f"vectors of {needed[0]} numbers"
             via = f" that the encoder {self.card.encoder} computes" if kind == "features" else ""
-            raise InputError(f"{dataset.place} contains {dataset.noun}s, and this ONNX model takes {takes}{via}.")
+            raise InputError(f"These samples are {dataset.noun}s, and this ONNX model takes {takes}{via}.")
         same = given == needed if kind != "image" else len(given) == 3 and given[0] in (1, needed[0])
         if not same:
             resized = " (channels, height, width; other sizes are resized)" if kind == "image" else ""

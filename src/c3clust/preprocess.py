@@ -221,7 +221,7 @@ class Preprocessor:
         if not isinstance(dataset, Samples | fitted):
             vectors = self.frozen_encoder is None and len(self.shape) == 1
             needed = NOUNS["vector" if vectors else fitted.noun]
-            raise InputError(f"{dataset.place} contains {NOUNS[dataset.kind]}, and this model was fitted to {needed}.")
+            raise InputError(f"These samples are {NOUNS[dataset.kind]}, and this model was fitted to {needed}.")
 
     def _check_pixels(self, dataset: Dataset) -> None:
         """Refuse images that were read with another value of white than the model was fitted with."""

@@ -48,7 +48,7 @@ def from_pictures(value: Any, options: Options) -> Samples:
             (os.fspath(item) if is_path else name, _file(Path(item)) if is_path else spool.add(_encoded(item)))
         )
     spool.close()
-    return to_samples(EncodedFiles.of(found, "pictures", spool=spool), options)
+    return to_samples(EncodedFiles.of(found, "list of images", spool=spool), options)
 
 
 def _items(value: Any) -> Sequence[Any]:
