@@ -150,6 +150,8 @@ def load(
         embeddings, kind, tuple(columns), tuple(words), pixel_max, outside, originals, limit, shared=shared,
     )  # fmt: skip
     whole = _load(place, options, Path(root) if root else None)
+    if labels == "folders" and whole.y is None:
+        raise InputError(f'{whole.place} has no sub-folders that could be classes: omit labels="folders".')
     whole = whole if labels in (None, "folders") else with_label_file(whole, str(labels))
     dataset = check_words(whole if limit is None or len(whole) <= limit else _some(whole, limit))
     return dataset if memory is None else replace(dataset, memory=memory)

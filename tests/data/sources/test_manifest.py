@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from c3clust import data
-from c3clust.errors import DataError, MissingExtraError
+from c3clust.errors import DataError, InputError, MissingExtraError
 
 
 def test_csv_of_paths_and_labels(photos):
@@ -145,3 +145,13 @@ def test_a_list_of_paths_that_do_not_exist_is_not_read_as_texts(photos):
     assert data.load(photos / "list.txt").kind == "text"
     with pytest.raises(DataError, match="no readable image"):
         data.load(photos / "list.txt", kind="image")
+
+
+def test_folders_of_a_list_of_paths_are_labels_on_request(photos, tmp_path):
+    (photos / "list.txt").write_text("ant/0.png\ncat/3.png\nbee/1.png\n")
+    images = data.load(photos / "list.txt", labels="folders")
+    assert images.classes == ["ant", "bee", "cat"]
+    assert images.y.tolist() == [0, 2, 1]
+    np.save(tmp_path / "x.npy", np.zeros((3, 4)))
+    with pytest.raises(InputError, match="no sub-folders that could be classes"):
+        data.load(tmp_path / "x.npy", labels="folders")

@@ -27,6 +27,7 @@ from c3clust.data.io.spans import Span, Spool
 from c3clust.data.samples import Samples
 from c3clust.data.source import Options, log
 from c3clust.data.sources.arrays import label_codes
+from c3clust.data.sources.folder import with_labels
 from c3clust.errors import DataError
 
 PATHS = ("path", "file", "file_name", "filename", "image_path", "filepath", "image")
@@ -54,7 +55,8 @@ def read_paths(path: Path, lines: Sequence[str], options: Options) -> Samples:
     note = f"{path} is a list of image files: they are read as images, and its lines not as texts."
     if not options.listed:
         log.warning(note)
-    return replace(to_samples(EncodedFiles.of(found, str(path)), options), notes=[note])
+    files = with_labels(EncodedFiles.of(found, str(path)), options)
+    return replace(to_samples(files, options), notes=[note])
 
 
 @dataclass
