@@ -58,6 +58,12 @@ def test_several_sources_must_be_pictures(c3clust, run, photos, tmp_path):
     assert f"{tmp_path / 'absent.png'} does not exist." in done.stderr
 
 
+def test_the_folder_of_the_csv_file_must_exist(c3clust, run, photos, tmp_path):
+    done = c3clust("predict", run, photos, "-o", tmp_path / "no" / "new.csv")
+    assert done.returncode == 2
+    assert f"the folder {tmp_path / 'no'} does not exist" in done.stderr
+
+
 def test_no_json_file_is_filled_with_csv(c3clust, run, photos, tmp_path):
     done = c3clust("predict", run, photos, "-o", tmp_path / "new.json")
     assert done.returncode == 2

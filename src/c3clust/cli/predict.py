@@ -60,6 +60,8 @@ def predict(
 
     if out is not None and out.suffix.lower() == ".json":
         raise InputError(f"-o {out} would be a CSV file: end its name with .csv, or write --json > {out} instead.")
+    if out is not None and not out.absolute().parent.is_dir():
+        raise InputError(f"-o {out} cannot be written: the folder {out.parent} does not exist. Make it first.")
     source = sources[0] if len(sources) == 1 else _image_files(sources)
     shared = _join(run)
     model, reading = _load(run, {"device": device, "encoder": encoder, "method": method})
