@@ -38,7 +38,7 @@ def test_method(name, check):
 @pytest.mark.parametrize(
     ("x", "message"),
     [
-        (np.zeros((2, 4)), "n_clusters=3 clusters cannot be made of n_samples=2"),
+        (np.zeros((2, 4)), "only 2 samples, fewer than the 3 requested clusters"),
         (np.full((9, 4), np.nan), "NaN"),
         (np.full((9, 4, 4), np.inf), "inf|NaN|finite"),
         (np.zeros((0, 4)), "0 sample"),

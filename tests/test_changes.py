@@ -156,7 +156,7 @@ def test_mistakes_are_one_sentence(run, blobs):
     for call, told in (
         (lambda: c3clust.split(run, 7, X=x), "There is no cluster 7"),
         (lambda: c3clust.split(run, 0, into=1, X=x), "into=1"),
-        (lambda: c3clust.split(run, 0, into=40, X=x), "too few for 40 parts"),
+        (lambda: c3clust.split(run, 0, into=40, X=x), "40 parts need at least 80"),
         (lambda: c3clust.split(run, 0, X=x[:50]), "not those of"),
         (lambda: c3clust.split(run, 0), "fitted from Python"),
         (lambda: c3clust.regroup(run, 500, X=x), "500 clusters cannot be made of 180"),

@@ -16,7 +16,7 @@ LAYERS = [
     {"records", "data", "augment", "networks", "neighbours", "choose_k", "onnx_graph"},
     {"report", "encoders", "scaling", "onnx_model"},
     {"preprocess", "training", "duplicates", "outliers", "splits"},
-    {"runs", "prediction", "cluster_count", "deploy"},
+    {"runs", "prediction", "cluster_count", "changeable", "deploy"},
     {"estimator", "saved"},
     {"methods"},
     {"recipes", "testing"},

@@ -1,7 +1,5 @@
 """The one-pass losses against the plain formulas, written here from PAPER 2 and 3."""
 
-from collections.abc import Iterator
-
 import pytest
 import torch
 import torch.nn.functional as F
@@ -9,15 +7,6 @@ from torch import Tensor
 
 from c3clust.methods.c3.loss import one_pass_c3_loss
 from c3clust.onepass import instance_loss
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """These tensors are small: on a busy machine a second thread is only waited for."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def twins(n: int) -> Tensor:

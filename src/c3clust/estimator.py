@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor, nn
 
 from c3clust import augment, checks, data, dist, duplicates, model_io
+from c3clust.changeable import Changeable
 from c3clust.cluster_count import ClusterCount
 from c3clust.data.io.subset import subset
 from c3clust.data.samples import Dataset, Table
@@ -44,7 +45,7 @@ log = logging.getLogger(__name__)
 
 
 class Estimator(
-    ClusterCount, Prediction, ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+    ClusterCount, Prediction, Changeable, ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 ):
     """What all methods share. Abstract: see the module."""
 
@@ -217,11 +218,7 @@ class Estimator(
         self._check_params()
         dataset = self._read(X, reset=True)
         if len(dataset) < max(self.n_clusters_, 2):
-            raise InputError(
-                f"n_clusters={self.n_clusters} clusters cannot be made of n_samples={len(dataset)} "
-                f"{'sample' if len(dataset) == 1 else 'samples'}: give at least 2 samples, "
-                "and as many as there are clusters."
-            )
+            raise InputError(_too_few(dataset, self.n_clusters_))
         return dataset
 
     def _find_duplicates(self, dataset: Dataset, features: Any) -> Duplicates:
@@ -317,3 +314,12 @@ class Estimator(
 
     def _gather_rows(self, rows: np.ndarray, n: int) -> np.ndarray:
         return dist.gather_arrays(rows, n, rows_per_batch(self.input_shape_[-2:]))
+
+
+def _too_few(dataset: Dataset, n_clusters: int) -> str:
+    """The message for fewer samples than clusters."""
+    noun = {"image": "image", "text": "text", "table": "row"}.get(dataset.kind, "sample")
+    found = f"{dataset.place}: only {len(dataset):,} {noun}{'' if len(dataset) == 1 else 's'}"
+    if n_clusters <= 2:
+        return f"{found}, and at least 2 are needed. Add {noun}s."
+    return f"{found}, fewer than the {n_clusters:,} requested clusters. Request fewer (-k, n_clusters), or add {noun}s."

@@ -40,6 +40,8 @@ def read(path: Path, what: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
         meta = read_json(meta_path)
         weights = read_bytes(weights_path)
     except FileNotFoundError as error:
+        if not path.parent.exists():
+            raise RunError(f"{path.parent} does not exist: it should be a folder with a {what}.") from None
         raise RunError(f"{path.parent} contains no {what}: {Path(error.filename).name} is missing.") from None
     except (OSError, ValueError, RecursionError) as error:
         raise RunError(f"{meta_path} is not a {what} of c3clust: {error}.") from None

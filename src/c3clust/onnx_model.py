@@ -127,8 +127,9 @@ class OnnxModel:
         """Refuse samples that the model was not made for."""
         given, needed, kind = tuple(dataset.x.shape[1:]), tuple(self.card.shape), self.card.kind
         if not isinstance(dataset, Samples):
-            via = f" It takes the features of {self.card.encoder}." if kind == "features" else ""
-            raise InputError(f"This ONNX model takes samples of shape {needed}, not {dataset.noun}s.{via}")
+            takes = "images" if kind == "image" else f"vectors of {needed[0]} numbers"
+            via = f" that the encoder {self.card.encoder} computes" if kind == "features" else ""
+            raise InputError(f"These samples are {dataset.noun}s, and this ONNX model takes {takes}{via}.")
         same = given == needed if kind != "image" else len(given) == 3 and given[0] in (1, needed[0])
         if not same:
             resized = " (channels, height, width; other sizes are resized)" if kind == "image" else ""

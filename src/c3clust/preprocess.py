@@ -27,6 +27,7 @@ __all__ = ["SCALES", "InputOptions", "Prepared", "Preprocessor"]
 
 SCALES = ("auto", "standard", "l2", "none")  # what a parameter `scale` may be
 SCALING = ("scale.centre", "scale.spread")  # names in a saved model, absent in older models that are not standardised
+NOUNS = {"image": "images", "vector": "vectors", "text": "texts", "table": "rows of a table"}
 PIXEL_MAX = "scale.pixel_max"  # 1, 255, or 0 for "type"; absent in older models, which look at the values of each call
 log = logging.getLogger(__name__)
 
@@ -153,6 +154,7 @@ class Preprocessor:
 
     def transform(self, dataset: Dataset, device: torch.device) -> ArrayLike:
         """The samples as the network sees them; refused if they do not fit."""
+        self._check_kind(dataset)
         self._check_pixels(dataset)
         encoder = self.frozen_encoder
         if encoder is None or dataset.kind == "vector":  # they may be features already
@@ -213,6 +215,14 @@ class Preprocessor:
             return _Bytes(x)
         return Scaled(x, self.scaling, self.unit) if len(self.shape) == 1 else x
 
+    def _check_kind(self, dataset: Dataset) -> None:
+        """Refuse texts for images, images for texts, and so on."""
+        fitted: type[Dataset] = Samples if self.frozen_encoder is None else self.frozen_encoder.takes
+        if not isinstance(dataset, Samples | fitted):
+            vectors = self.frozen_encoder is None and len(self.shape) == 1
+            needed = NOUNS["vector" if vectors else fitted.noun]
+            raise InputError(f"These samples are {NOUNS[dataset.kind]}, and this model was fitted to {needed}.")
+
     def _check_pixels(self, dataset: Dataset) -> None:
         """Refuse images that were read with another value of white than the model was fitted with."""
         given = getattr(dataset, "pixel_max", None)
@@ -224,8 +234,6 @@ class Preprocessor:
 
     def _check_fit(self, dataset: Dataset) -> None:
         """Refuse samples that the model was not trained for: images for vectors, other channels, other features."""
-        if not isinstance(dataset, Samples):
-            raise InputError(f"This model was trained on samples of shape {self.shape}, not on {dataset.noun}s.")
         given, needed = tuple(dataset.x.shape[1:]), self.shape
         same = given == needed if len(needed) == 1 else len(given) == 3 and given[0] == needed[0]
         if not same:

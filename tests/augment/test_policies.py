@@ -3,7 +3,6 @@
 import colorsys
 import dataclasses
 import json
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -18,15 +17,6 @@ from c3clust.errors import InputError
 
 TOLERANCE = {"rtol": 0, "atol": 1e-4}
 LUMA = torch.tensor([0.2989, 0.587, 0.114])[:, None, None]
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """These tensors are small: on a busy machine a second thread is only waited for."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def seeded(seed: int = 0) -> torch.Generator:

@@ -63,7 +63,7 @@ def test_the_start_is_trained_once_and_shared(swept, three_kinds):
 def test_each_failure_stands_alone_with_its_reason(swept):
     _, results, _, _ = swept
     assert [r.status for r in results] == ["ok", "ok", "failed", "diverged", "collapsed", "failed"]
-    assert "n_clusters=99 clusters cannot be made of n_samples=48" in results[2].reason
+    assert "only 48 images, fewer than the 99 requested clusters" in results[2].reason
     assert "not finite" in results[3].reason
     assert "of 3 clusters" in results[4].reason
     assert "Its start (cc, seed 0) diverged" in results[5].reason

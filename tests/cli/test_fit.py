@@ -98,7 +98,7 @@ def test_settings_reach_the_estimator(c3clust, photos, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["-k", "99"], "n_clusters=99 clusters cannot be made of n_samples=24"),
+        (["-k", "99"], "only 24 images, fewer than the 99 requested clusters"),
         (["-k", "2", "--set", "zeta=1.4"], "zeta=1.4 is outside [-1, 1]"),
         (["-k", "2", "--set", "gamma=-1"], "gamma=-1 is outside [0, inf)"),
         (["-k", "2", "--set", "zetta=1"], "Did you mean zeta?"),

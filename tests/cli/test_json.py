@@ -47,14 +47,18 @@ def test_edits_and_predictions(c3clust, own, photos, tmp_path):
     named = result(c3clust, "label", own, "1=light")
     assert named == {
         "run": str(own),
-        "clusters": [{"cluster": 0, "name": None, "merged": []}, {"cluster": 1, "name": "light", "merged": []}],
+        "clusters": [
+            {"cluster": 0, "name": None, "merged": [], "size": 12},
+            {"cluster": 1, "name": "light", "merged": [], "size": 12},
+        ],
     }
     one = result(c3clust, "predict", own, photos / "light" / "1.png")
     assert one["n"] == 1
     assert one["samples"][0]["cluster_name"] == one["clusters"][one["samples"][0]["cluster"]]["name"]
-    assert result(c3clust, "merge", own, "1", "0")["clusters"] == [{"cluster": 1, "name": "light", "merged": [0]}]
+    merged = [{"cluster": 1, "name": "light", "merged": [0], "size": 24}]
+    assert result(c3clust, "merge", own, "1", "0")["clusters"] == merged
     told = result(c3clust, "predict", own, photos, "-o", tmp_path / "out.csv")
-    assert told["clusters"] == [{"cluster": 1, "name": "light", "merged": [0], "size": 24}]
+    assert told["clusters"] == merged
     assert told["samples"] is None
     assert (tmp_path / "out.csv").read_text().splitlines()[0] == "name,cluster,confidence,cluster_name"
     assert (tmp_path / "out.csv").read_text().splitlines()[1].endswith(",light")

@@ -35,6 +35,19 @@ def test_predict_takes_several_pictures(c3clust, run, photos, tmp_path):
     assert json.loads(c3clust("predict", run, pictures[0], "--json").stdout)["source"] == pictures[0]
 
 
+def test_predict_takes_a_list_of_paths(c3clust, run, photos, tmp_path):
+    paths = [str(photos / "dark" / "0.png"), str(photos / "light" / "1.png")]
+    (tmp_path / "list.txt").write_text("\n".join(paths))
+    done = c3clust("predict", run, tmp_path / "list.txt", "--json")
+    assert (done.returncode, "--outside" in done.stderr) == (2, True)
+    done = c3clust("predict", run, tmp_path / "list.txt", "--json", "--outside")
+    assert [sample["name"] for sample in json.loads(done.stdout)["samples"]] == paths
+    assert "list.txt is a list of image files" in done.stderr
+    (tmp_path / "texts.txt").write_text("a fox\na wolf\n")
+    done = c3clust("predict", run, tmp_path / "texts.txt")
+    assert done.stderr == "c3clust: These samples are texts, and this model was fitted to images.\n"
+
+
 def test_several_sources_must_be_pictures(c3clust, run, photos, tmp_path):
     done = c3clust("predict", run, photos / "dark", photos / "light" / "1.png")
     assert done.returncode == 2
@@ -43,6 +56,12 @@ def test_several_sources_must_be_pictures(c3clust, run, photos, tmp_path):
     done = c3clust("predict", run, photos / "light" / "1.png", tmp_path / "absent.png")
     assert done.returncode == 2
     assert f"{tmp_path / 'absent.png'} does not exist." in done.stderr
+
+
+def test_the_folder_of_the_csv_file_must_exist(c3clust, run, photos, tmp_path):
+    done = c3clust("predict", run, photos, "-o", tmp_path / "no" / "new.csv")
+    assert done.returncode == 2
+    assert f"the folder {tmp_path / 'no'} does not exist" in done.stderr
 
 
 def test_no_json_file_is_filled_with_csv(c3clust, run, photos, tmp_path):

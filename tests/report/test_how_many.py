@@ -159,12 +159,12 @@ def test_the_page_shows_the_evidence(visit, page_run, width, scheme):
     assert "next: 2" in chart.locator("svg").text_content()
     assert chart.locator(".band").count() == 1
     assert "4 clusters have 0.4" in chart.locator("svg").get_attribute("aria-label")
-    assert chart.locator(".read").inner_text() == "4 clusters: 0.4"
+    assert chart.locator(".read").inner_text() == "4 clusters: 0.40 (0.35 to 0.45)"
     assert "c3clust fit digits -k 2 -o " in section.locator(".notes").inner_text()
     assert section.locator(".tree svg .join").count() == 3
     assert "Next: Cluster 0 and Cluster 2." in section.locator(".tree").inner_text()
     assert "c3clust split " in section.locator(".related").inner_text()
-    assert section.locator(".splits li").first.inner_text().strip() == "Cluster 3 into 80 and 70 (silhouette 0.3)"
+    assert section.locator(".splits li").first.inner_text().strip() == "Cluster 3 into 80 and 70, silhouette 0.30"
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     for name in ("how_many.csv", "how_many.png"):
         assert (page_run.path / name).exists()
@@ -178,9 +178,9 @@ def test_the_curve_is_read_under_the_mouse(visit, page_run):
     box = svg.bounding_box()
     page.mouse.move(box["x"] + 39, box["y"] + 100)
     read = page.locator("#how-many [data-curve=score] .read")
-    assert read.inner_text() == "2 clusters: 0.2 (0.1 to 0.3)"
+    assert read.inner_text() == "2 clusters: 0.20 (0.10 to 0.30)"
     page.mouse.move(box["x"], box["y"] - 60)
-    assert read.inner_text() == "4 clusters: 0.4"
+    assert read.inner_text() == "4 clusters: 0.40 (0.35 to 0.45)"
 
 
 @pytest.mark.browser

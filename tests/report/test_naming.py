@@ -34,6 +34,14 @@ def test_a_word_of_every_file_is_no_name():
     assert suggested([f"summer/{i}.jpg" for i in range(60)]) == [None] * 3
 
 
+def test_a_word_of_two_clusters_gives_way_to_what_tells_them_apart():
+    names = [f"breed-{LABELS[i]}/{i}.jpg" if LABELS[i] else f"{i}.jpg" for i in range(60)]
+    assert [found and found.name for found in suggested(names)] == [None, "breed", "breed"]
+    scores = np.full((60, 4), 0.01)
+    scores[LABELS == 1, 0] = 0.9
+    assert [found and found.name for found in suggested(names, seen=(CLASSES, scores))] == [None, "tench", "breed"]
+
+
 @pytest.mark.parametrize("name", ["", "/", "a.b.c", "\\x\\y.png", "n01440764/n01440764_10029.JPEG", "\ud800.png"])
 def test_odd_names_do_no_harm(name):
     assert isinstance(name_terms(name), set)

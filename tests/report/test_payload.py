@@ -1,19 +1,12 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from c3clust.records.edits import Edits
+from c3clust.records.outliers import Outlier
 from c3clust.report.payload import payload
-
-HOSTILE = [
-    "<script>alert(1)</script>.png",
-    '"><img src=x onerror=alert(1)>.png',
-    "</script><script>alert(2)</script>",
-    "<!--<script>",
-    "]]>&lt;b&gt;'`${alert(3)}",
-    "\u2028\u2029\udcff{{ 7 * 7 }}{% raw %}.png",
-]
 
 
 def test_the_payload_tells_sizes_scores_and_neighbours(made):
@@ -80,3 +73,32 @@ def test_the_estimate_is_for_more_than_one_cluster(made, new_record, new_quality
     assert payload(record, made.view, Edits(10))["estimate"] == [1, 0.91, 1]
     assert payload(new_record(), made.view, Edits(10))["estimate"] is None
     assert payload(record, made.view.merged(np.zeros(10, int)), Edits(10))["estimate"] is None
+
+
+def test_images_of_a_list_are_linked_from_its_folder(made, new_record, tmp_path):
+    (tmp_path / "a b").mkdir()
+    (tmp_path / "a b" / "0.png").write_bytes(b"")
+    (tmp_path / "list.txt").write_text("a b/0.png")
+    run, names = tmp_path / "runs" / "one", ["a b/0.png", *made.view.names[1:]]
+    record = new_record(data={"place": str(tmp_path / "list.txt"), "n": 600, "skipped": []})
+    assert payload(record, replace(made.view, names=names), Edits(10), str(run))["files"] == "./../../"
+    names[0] = str(tmp_path / "a b" / "0.png")
+    assert payload(record, replace(made.view, names=names), Edits(10), str(run))["files"] is None
+
+
+def test_values_of_the_record_are_in_words(made, new_record):
+    place = {"place": "x", "n": 3, "skipped": [], "taken": "", "left": ["1 file of a kind", "2 of others"]}
+    made_by = payload(new_record(data=place, encoder={"seconds": 8.0298038}), made.view, Edits(10))["made"]
+    assert made_by["data"] == [["place", "x"], ["n", "3"], ["left", "1 file of a kind; 2 of others"]]
+    assert made_by["encoder"] == [["seconds", "8.0298"]]
+
+
+def test_copies_of_an_outlier_are_counted_and_not_listed(made):
+    far = Outlier("far", 3, 3, 1.2)
+    names = list(made.view.names)
+    view = replace(
+        made.view, outliers=[(names[0], far), (names[1], far)], n_outliers=2, copies=[(names[0], [(names[1], 1.0)])]
+    )
+    found = payload(made.record, view, Edits(10))["outliers"]
+    assert found["n"] == 2
+    assert [entry[1] for entry in found["listed"]] == [names[0]]

@@ -34,7 +34,7 @@ def markdown(rows: Sequence[Row], compared: Sequence[tuple[str, str]] = ()) -> s
     for data, members in _by_dataset(rows):
         cited, highest = any(row.cited for row in members), best(members)
         budget = any(row.share is not None for row in members)
-        head = ["method", "ACC", "NMI", "ARI", "wall time", "processor time", *(["epochs"] if budget else []), "runs"]
+        head = ["method", "ACC", "NMI", "ARI", "wall time", "CPU time", *(["epochs"] if budget else []), "runs"]
         head += CITED if cited else []
         lines = [f"**{data}**", "", f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
         for row in members:

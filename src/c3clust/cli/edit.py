@@ -131,10 +131,18 @@ def _suggestions(run: Path, given: list[str]) -> list[str]:
 
 
 def _show(run: Path, edits: "Edits", as_json: bool) -> None:
-    """Print the current clusters."""
+    """Print the current clusters and their sizes."""
+    from collections import Counter
+
+    from c3clust.records.assignments import Assignments
+    from c3clust.records.changes import current
+
+    labels, names = edits.apply(Assignments.read(current(run)).clusters)
+    sizes = Counter(labels.tolist())
+    clusters = [{**each, "size": sizes[each["cluster"]]} for each in edits.plain()]
     if as_json:
-        opt.json_out({"run": run, "clusters": edits.plain()})
+        opt.json_out({"run": run, "clusters": clusters})
         return
-    _, names = edits.apply([])
-    for number, name in names.items():
-        opt.out(f"{number}: {name}")
+    for each in clusters:
+        merged = f" (merged with {', '.join(map(str, each['merged']))})" if each["merged"] else ""
+        opt.out(f"{each['size']:7,}  {each['cluster']}: {names[each['cluster']]}{merged}")

@@ -41,7 +41,7 @@ def fit(
     finetune: Annotated[bool, typer.Option("--finetune", help="Train the encoder too.")] = False,
     kind: Annotated[
         str | None,
-        typer.Option("--kind", help="Content of a table: image, text or table.", show_default="detected"),
+        typer.Option("--kind", help="Content of a table or .txt file: image, text or table.", show_default="detected"),
     ] = None,
     column: opt.Columns = None,
     device: opt.Device = None,

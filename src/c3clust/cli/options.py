@@ -39,7 +39,7 @@ def start_option(more: str = "") -> Any:
     return typer.Option("--start", help=help, show_default="train CC", autocompletion=complete.runs)
 
 
-SOURCE = "A folder, archive, array, .txt or table file, or the name of a data set."
+SOURCE = "A folder, archive, array or table, a .txt file of texts or of image paths, or the name of a data set."
 Source = Annotated[str, typer.Argument(help=SOURCE, autocompletion=complete.data)]
 Clusters = Annotated[str | None, clusters_option("Number of clusters; auto estimates it.", "auto")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print only the result, as JSON.")]

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import astuple
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -60,6 +60,8 @@ def predict(
 
     if out is not None and out.suffix.lower() == ".json":
         raise InputError(f"-o {out} would be a CSV file: end its name with .csv, or write --json > {out} instead.")
+    if out is not None and not out.absolute().parent.is_dir():
+        raise InputError(f"-o {out} cannot be written: the folder {out.parent} does not exist. Make it first.")
     source = sources[0] if len(sources) == 1 else _image_files(sources)
     shared = _join(run)
     model, reading = _load(run, {"device": device, "encoder": encoder, "method": method})
@@ -68,7 +70,7 @@ def predict(
     samples = data.load(source, **reading, shared=shared)
     assignments = Assignments(samples.names, *model._predict(samples, **({"shared": True} if shared else {})))
     if opt.is_first():
-        _tell(run, source, out, assignments, model._edits(), samples.skipped, as_json)
+        _Prediction(run, source, out, assignments, model._edits(), samples.skipped).tell(as_json)
     if shared:
         from c3clust import dist
 
@@ -77,36 +79,72 @@ def predict(
 
 def _image_files(paths: list[str]) -> list[str]:
     """The paths, if all are image files that exist."""
-    from c3clust.data.io.decode import is_image_name
+    from c3clust.data.io.decode import names_an_image
 
     for path in paths:
-        if not is_image_name(os.path.basename(path)):
+        if not names_an_image(path):
             raise InputError(f"{path} is not an image file: give several image files, or one source of another kind.")
         if not os.path.exists(path):
             raise InputError(f"{path} does not exist.")
     return paths
 
 
-def _tell(
-    run: Path,
-    source: str | list[str],
-    out: Path | None,
-    assignments: "Assignments",
-    edits: "Edits",
-    skipped: Sequence[Any],
-    as_json: bool,
-) -> None:
-    """Write and print the result."""
-    if out is not None:
-        assignments.write(out, edits.names)
-    if as_json:
-        opt.json_out(_result(run, source, out, assignments, edits, skipped))
-        return
-    if out is None:
-        opt.write_out(assignments.csv(edits.names))
-    else:
-        _print_summary(out, assignments, edits)
-    opt.print_skipped(skipped)
+@dataclass(frozen=True)
+class _Prediction:
+    """What `predict` found. out: the CSV file; None for the screen."""
+
+    run: Path
+    source: str | list[str]
+    out: Path | None
+    assignments: "Assignments"
+    edits: "Edits"
+    skipped: Sequence[Any]
+
+    def tell(self, as_json: bool) -> None:
+        """Write and print it."""
+        if self.out is not None:
+            self.assignments.write(self.out, self.edits.names)
+        if as_json:
+            opt.json_out(self.plain())
+            return
+        if self.out is None:
+            opt.write_out(self.assignments.csv(self.edits.names))
+        else:
+            self.print_summary()
+        opt.print_skipped(self.skipped)
+
+    @property
+    def sizes(self) -> dict[int, int]:
+        from collections import Counter
+
+        return dict(Counter(int(cluster) for cluster in self.assignments.clusters))
+
+    def plain(self) -> dict[str, Any]:
+        """For JSON; the samples only if they are not written to a file."""
+        sizes, names, rows = self.sizes, self.edits.names, zip(*astuple(self.assignments), strict=True)
+        samples = [
+            {"name": name, "cluster": int(m), "cluster_name": names.get(int(m)), "confidence": float(c)}
+            for name, m, c in rows
+        ]
+        return {
+            "run": self.run,
+            "source": self.source,
+            "out": self.out,
+            "n": len(samples),
+            "clusters": [{**each, "size": sizes.get(each["cluster"], 0)} for each in self.edits.plain()],
+            "samples": samples if self.out is None else None,
+            "skipped": opt.skipped_plain(self.skipped),
+        }
+
+    def print_summary(self) -> None:
+        """Number of samples per cluster, the largest first."""
+        sizes = sorted(self.sizes.items(), key=lambda pair: (-pair[1], pair[0]))
+        n, clusters = len(self.assignments.clusters), "1 cluster" if len(sizes) == 1 else f"{len(sizes)} clusters"
+        opt.out(f"{n:,} {'sample' if n == 1 else 'samples'} in {clusters}: {self.out}")
+        for cluster, size in sizes[:MOST]:
+            opt.out(f"{size:7,}  {'no cluster' if cluster < 0 else self.edits.name(cluster)}")
+        if len(sizes) > MOST:
+            opt.out(f"{sum(size for _, size in sizes[MOST:]):7,}  in {len(sizes) - MOST} more")
 
 
 def _join(run: Path) -> bool:
@@ -137,47 +175,6 @@ def _load(run: Path, given: dict[str, str | None]) -> tuple[Any, dict[str, Any]]
 
     estimator = methods.load_model(run, **named)
     return estimator, estimator.preprocessor_.load_options()
-
-
-def _sizes(assignments: "Assignments") -> dict[int, int]:
-    from collections import Counter
-
-    return dict(Counter(int(cluster) for cluster in assignments.clusters))
-
-
-def _result(
-    run: Path,
-    source: str | list[str],
-    out: Path | None,
-    assignments: "Assignments",
-    edits: "Edits",
-    skipped: Sequence[Any],
-) -> dict[str, Any]:
-    """The result as JSON; the samples only if they are not written to a file."""
-    sizes, rows = _sizes(assignments), zip(*astuple(assignments), strict=True)
-    samples = [
-        {"name": name, "cluster": int(m), "cluster_name": edits.names.get(int(m)), "confidence": float(c)}
-        for name, m, c in rows
-    ]
-    return {
-        "run": run,
-        "source": source,
-        "out": out,
-        "n": len(samples),
-        "clusters": [{**each, "size": sizes.get(each["cluster"], 0)} for each in edits.plain()],
-        "samples": samples if out is None else None,
-        "skipped": opt.skipped_plain(skipped),
-    }
-
-
-def _print_summary(out: Path, assignments: "Assignments", edits: "Edits") -> None:
-    """Number of samples per cluster, the largest first."""
-    sizes = sorted(_sizes(assignments).items(), key=lambda pair: (-pair[1], pair[0]))
-    opt.out(f"{len(assignments.clusters):,} samples in {len(sizes)} clusters: {out}")
-    for cluster, size in sizes[:MOST]:
-        opt.out(f"{size:7,}  {'no cluster' if cluster < 0 else edits.name(cluster)}")
-    if len(sizes) > MOST:
-        opt.out(f"{sum(size for _, size in sizes[MOST:]):7,}  in {len(sizes) - MOST} more")
 
 
 def evaluate(

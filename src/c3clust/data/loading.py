@@ -89,13 +89,13 @@ def load(
     ----------
     place : str, path, array, list of str, data frame, images or Dataset
         The name of a dataset (see `names`); the path of a folder, an archive, a .npy or .npz file, a CSV or Parquet
-        table (of images, texts or rows: see sources/table.py), a .txt file (one text per line), a Hugging Face
-        `datasets` folder or an official dataset; a folder of tar shards, or a URL of them that fsspec reads
-        (sources/shards.py); an array or a tensor, texts, a data frame; one image (its file, its bytes or a Pillow
-        image), or a list or a column of images and their paths. A known name is the
-        dataset even if a folder has the same name: write ./digits for the folder. A name with a size in thousands,
-        such as "mnist-10k", is a fixed subset: the images at the first 10,000 positions of
-        `numpy.random.default_rng(0).permutation(n)`, in their original order, drawn without regard to the classes.
+        table (of images, texts or rows: see sources/table.py), a .txt file (one text, or one path of an image, per
+        line), a Hugging Face `datasets` folder or an official dataset; a folder of tar shards, or a URL of them that
+        fsspec reads (sources/shards.py); an array or a tensor, texts, a data frame; one image (its file, its bytes or a
+        Pillow image), or a list or a column of images and their paths. A known name is the dataset even if a folder has
+        the same name: write ./digits for the folder. A name with a size in thousands, such as "mnist-10k", is a fixed
+        subset: the images at the first 10,000 positions of `numpy.random.default_rng(0).permutation(n)`, in their
+        original order, drawn without regard to the classes.
     labels : "folders", path or None
         Use the sub-folders of a folder or archive as true classes, for metrics only; or the labels of a file: .npy with
         one for each sample, or .csv with the columns name and label. Named datasets, and tables with a label column,
@@ -122,7 +122,7 @@ def load(
     embeddings : bool
         Read an array [n, V, F] as V views of n samples, the first of which is the sample itself, not as images.
     kind : "image", "text" or "table", optional
-        The content of a table. Default: detected from its cells.
+        The content of a table or of a .txt file. Default: detected from its cells or lines.
     columns : sequence of str
         The columns of a table to cluster; one column of words is clustered as texts. Default: all.
     words : sequence of str
@@ -131,7 +131,7 @@ def load(
         The value of white in arrays of images that are not uint8. "type": 1 in floats, 255 in integers. Default: 1 if
         no value is larger, else 255. A fitted model reads new images with the value it was fitted with.
     outside : bool
-        Let a table of images name files outside of its own folder.
+        Let a table or list of images name files outside of its own folder.
     originals : bool, optional
         Take the random crops of training from the image files at their own size and aspect, decoded for each crop, and
         not from the image that was resized to `image_size`. Default: for ImageNet-10 and -Dogs only.
@@ -150,6 +150,8 @@ def load(
         embeddings, kind, tuple(columns), tuple(words), pixel_max, outside, originals, limit, shared=shared,
     )  # fmt: skip
     whole = _load(place, options, Path(root) if root else None)
+    if labels == "folders" and whole.y is None:
+        raise InputError(f'{whole.place} has no sub-folders that could be classes: omit labels="folders".')
     whole = whole if labels in (None, "folders") else with_label_file(whole, str(labels))
     dataset = check_words(whole if limit is None or len(whole) <= limit else _some(whole, limit))
     return dataset if memory is None else replace(dataset, memory=memory)
@@ -160,7 +162,7 @@ def _load(place: Any, options: Options, root: Path | None) -> Dataset:
         return place
     if isinstance(place, str) and not place:
         raise InputError(f"The source is empty: give a path or one of {', '.join(names())}.")
-    if are_pictures(place):
+    if options.kind != "text" and are_pictures(place):
         return from_pictures(place, options)
     if are_texts(place):
         return from_texts(place)
@@ -205,7 +207,7 @@ def _load_path(path: Path, options: Options) -> Dataset:
     if claim < Claim.KIND:
         raise DataError(
             f"{path} cannot be read as data: give a folder of images, a .tar, .tar.gz or .zip of images, "
-            "a .npy or .npz file, a .txt file of texts, or a .csv, .tsv or .parquet table."
+            "a .npy or .npz file, a .txt file of texts or of image paths, or a .csv, .tsv or .parquet table."
         )
     return source.read(path, options)
 

@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
-from c3clust import augment, checks, data, encoders, metrics
-from c3clust.data.io.subset import subset
+from c3clust import checks, data, encoders, metrics
 from c3clust.data.samples import Dataset
 from c3clust.errors import InputError, RunError
 from c3clust.methods import load_model
@@ -21,15 +19,12 @@ from c3clust.records.assignments import Assignments, read_labels
 from c3clust.records.changes import Change, current, new_change
 from c3clust.records.duplicates import Duplicates
 from c3clust.records.edits import Edits
-from c3clust.records.outliers import by_position
 from c3clust.records.record import RunRecord
 from c3clust.report import render
 from c3clust.runs import RunConfig, build_view, trusted
 from c3clust.runs.lock import locked
 from c3clust.runs.run import FEATURES
 from c3clust.splits import Split
-from c3clust.training import TrainingContext
-from c3clust.training.embed import gather
 
 __all__ = ["regroup", "split"]
 
@@ -63,7 +58,7 @@ class _Open:
             if config.source is None:
                 raise RunError(f"{self.run} was fitted from Python: pass its samples as X=.")
             X, options = config.source, options | config.options
-        dataset = data.load(X, **options) if isinstance(X, str | Path) else self.estimator._read(X, reset=False)
+        dataset = data.load(X, **options) if isinstance(X, str | Path) else self.estimator.read_samples(X)
         if [str(name) for name in dataset.names] != list(self.found.names):
             raise RunError(
                 f"The samples are not those of {self.run}, which has {len(self.found.names):,}: name its source."
@@ -113,10 +108,11 @@ def split(run: str | Path, cluster: int, into: int = 2, X: Any = None, **given: 
         opened = _Open(Path(run), X, given)
         estimator = opened.estimator
         opened.edits.check(cluster)
-        z, c = gather(*estimator._embed(opened.samples))
+        z, c = estimator.outputs(opened.samples)
         inside = opened.duplicates.distinct[opened.labels[opened.duplicates.distinct] == cluster]
         if len(inside) < 2 * into:
-            raise InputError(f"Cluster {cluster} has {len(inside)} distinct samples, too few for {into} parts.")
+            need = f"{into} parts need at least {2 * into}"
+            raise InputError(f"Cluster {cluster} has {len(inside)} different samples, and {need}: ask for fewer parts.")
         heads, _ = fit_heads(z[inside], into, scaled=False, prior="auto", members=None, seed=opened.record.seed)
         n = opened.edits.n_clusters
         parts = Split(cluster, tuple(range(into)), n, heads.eval()).parts(z[inside]).argmax(axis=1)
@@ -126,8 +122,7 @@ def split(run: str | Path, cluster: int, into: int = 2, X: Any = None, **given: 
         numbers = np.empty(into, int)
         numbers[np.argsort(-sizes, kind="stable")] = [cluster, *range(n, n + into - 1)]
         new = Split(cluster, tuple(int(i) for i in numbers), n + into - 1, heads)
-        estimator._steps_.append(new)
-        _set_labels(opened, estimator, z, c)
+        estimator.add_split(new, z, c, opened.duplicates, opened.found.clusters < 0)
         kept = Edits(new.n_clusters, opened.edits.operations)
         if sizes.max() < SURVIVES * len(inside) and cluster in kept.names:
             kept = kept.label({cluster: ""})
@@ -137,15 +132,6 @@ def split(run: str | Path, cluster: int, into: int = 2, X: Any = None, **given: 
             opened.write(folder, estimator, new.n_clusters, kept, described)
         render(opened.run)
     return kept
-
-
-def _set_labels(opened: _Open, estimator: Any, z: np.ndarray, c: np.ndarray) -> None:
-    """Labels, confidence and outliers of the samples of the run; copies have those of their original."""
-    labels, proba = estimator._edited(z, c)
-    confidence, rows = proba[range(len(labels)), labels], opened.duplicates.original
-    estimator.labels_ = np.where(opened.found.clusters < 0, -1, labels[rows])
-    estimator.confidence_, estimator.duplicates_ = confidence[rows], opened.duplicates
-    estimator.outliers_ = by_position(estimator._judge(z, c), rows)
 
 
 def regroup(run: str | Path, n_clusters: int, X: Any = None, **given: Any) -> Edits:
@@ -161,29 +147,11 @@ def regroup(run: str | Path, n_clusters: int, X: Any = None, **given: Any) -> Ed
     started = time.perf_counter()
     with locked(Path(run)):
         opened = _Open(Path(run), X, given)
-        old, distinct = opened.estimator, opened.duplicates.distinct
-        if len(distinct) < n_clusters:
-            raise InputError(
-                f"{n_clusters} clusters cannot be made of {len(distinct)} different samples: ask for fewer."
-            )
-        new = clone(old).set_params(n_clusters=n_clusters)
-        new.choice_, new.tree_ = None, None
-        new.preprocessor_, new.encoder_note_, new.duplicates_ = (
-            old.preprocessor_,
-            opened.record.encoder,
-            opened.duplicates,
-        )
-        x = old.preprocessor_.transform(opened.samples, old.device_)
-        policy = augment.policy(old.policy_) if "policy" in old.policy_ else augment.policy("none")
-        context = TrainingContext(
-            subset(x, distinct),
-            old.preprocessor_.shape,
-            policy,
-            opened.record.seed,
-            old.device_,
-            memory=opened.dataset.memory,
-        )
-        new._train(context, old.network_)
+        distinct = len(opened.duplicates.distinct)
+        if distinct < n_clusters:
+            raise InputError(f"{n_clusters} clusters cannot be made of {distinct} different samples: ask for fewer.")
+        new = opened.estimator.regrouped(n_clusters, opened.samples, opened.duplicates, opened.record.seed)
+        new.encoder_note_ = opened.record.encoder
         kept = Edits(n_clusters)
         if names := _surviving(opened.edits.names, opened.labels, new.labels_, n_clusters):
             kept = kept.label(names)

@@ -27,7 +27,7 @@ SHORT = 4  # epochs of stage 2, and of the stage "settle", of a dataset without 
 FALL = 0.02  # of ACC, below its own start: too far
 HEAD = (
     "| variant | ACC | NMI | ARI | ACC − its CC | worst seed | ζ | positives / (2N/M) | "
-    f"processor time | runs |\n|{'---|' * 10}"
+    f"CPU time | runs |\n|{'---|' * 10}"
 )
 
 

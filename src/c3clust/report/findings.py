@@ -168,7 +168,8 @@ def sparse(facts: Facts) -> Iterator[Finding]:
     if 0 < each < SPARSE:
         simple = ", so these are the clusters of k-means" if facts.quality is not None and each < FEW else ""
         found = facts.record.choice is not None
-        text = f"There are only {each:.0f} {facts.noun}s per {'' if found else 'requested '}cluster{simple}."
+        are = f"is only 1 {facts.noun}" if round(each) == 1 else f"are only {each:.0f} {facts.noun}s"
+        text = f"There {are} per {'' if found else 'requested '}cluster{simple}."
         advice = f"Add {facts.noun}s{'' if found else ' or request fewer clusters'}: with so few, results vary."
         yield Finding("warn", "sparse", text, advice)
 

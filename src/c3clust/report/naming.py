@@ -88,12 +88,23 @@ def _traits(kind: str, names: list[str], sums: np.ndarray, labels: np.ndarray, n
 
 
 def suggestion(view: "View", cluster: int) -> Suggestion | None:
-    """The name suggested for a cluster of the (merged) view; None if nothing distinguishes it."""
+    """The name suggested for a cluster of the (merged) view; None if nothing distinguishes it.
+
+    A word of file names that fits several clusters, such as "breed" of the folders breed-1 and breed-2, is only used
+    where nothing else is known.
+    """
     if not view.sizes[cluster]:
         return None
     words = _best(view.file_words, cluster, COMMON, 1)
-    if words:
-        return _suggest(words, "folder and file names")
+    from_names = _suggest(words, "folder and file names")
+    others = (i for i in range(len(view.sizes)) if i != cluster and view.sizes[i])
+    if words and not any(_best(view.file_words, i, COMMON, 1) == words for i in others):
+        return from_names
+    return _from_content(view, cluster) or from_names
+
+
+def _from_content(view: "View", cluster: int) -> Suggestion | None:
+    """A name from what the samples are: words of texts, columns of tables, classes of the encoder."""
     if view.traits is not None:
         top = view.traits.top(cluster, 3 if view.traits.kind == "words" else 2)
         if view.traits.kind == "words":

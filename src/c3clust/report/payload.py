@@ -98,15 +98,16 @@ def _apart(view: View, edits: Edits, similarity: np.ndarray) -> list[dict[str, A
 
 
 def _outliers(view: View, edits: Edits) -> dict[str, Any] | None:
-    """The samples that belong nowhere, with the reason."""
+    """The samples that belong nowhere, with the reason; copies are counted and not listed."""
     if not view.n_outliers:
         return None
     rows = {name: row for row, name in enumerate(view.names)}
+    folded = {name for _, rest in view.copies for name, _ in rest}
     settled = 0 if view.apart else sum(o.settled(edits.target) for _, o in view.outliers)
     listed = [
         [rows.get(name), name, o.kind, o.reason(lambda i: edits.name(edits.target[i]))]
         for name, o in view.outliers
-        if view.apart or not o.settled(edits.target)
+        if name not in folded and (view.apart or not o.settled(edits.target))
     ]
     if not listed:
         return None
@@ -138,10 +139,13 @@ def _items(view: View) -> dict[str, Any]:
 def _files(record: RunRecord, view: View, run: str) -> str | None:
     """The address of the folder of images, relative to the page; None if they are not files of a folder that exists.
 
-    Relative, so that a run which is moved or sent with its images still finds them.
+    Relative, so that a run which is moved or sent with its images still finds them. The names in a list or table of
+    images are relative to its own folder.
     """
     place = Path(str(record.data.get("place") or ""))
-    if view.noun != "image" or not place.name or not place.is_dir() or not (place / view.names[0]).is_file():
+    place = place.parent if place.is_file() else place
+    inside = not Path(view.names[0]).is_absolute() and (place / view.names[0]).is_file()
+    if view.noun != "image" or not place.name or not inside:
         return None
     try:
         return f"./{quote(Path(os.path.relpath(place.resolve(), Path(run).resolve())).as_posix())}/"
@@ -251,7 +255,9 @@ def _sizes(row: Any, edits: Edits) -> list[int] | None:
 
 def _reproduction(facts: Facts, run: str) -> dict[str, Any]:
     record, skipped = facts.record, skipped_files(facts.record)
-    data = {key: value for key, value in record.data.items() if key not in ("skipped", "classes")}
+    data = {
+        key: value for key, value in record.data.items() if key not in ("skipped", "classes") and value not in ("", [])
+    }
     return {
         "command": record.command,
         "run": run,
@@ -287,6 +293,17 @@ def _quality_rows(facts: Facts) -> list[list[str]]:
 
 
 def _text(value: Any) -> str:
+    """A value of the record in words.
+
+    >>> _text({"flip": 0.5, "ratio": [3 / 4, 4 / 3]}), _text(None), _text(True)
+    ('flip: 0.5; ratio: 0.75, 1.3333', 'not set', 'true')
+    """
+    if isinstance(value, dict):
+        return "; ".join(f"{key}: {_text(each)}" for key, each in value.items())
+    if isinstance(value, list | tuple):
+        return ("; " if any(isinstance(each, str) for each in value) else ", ").join(map(_text, value))
+    if isinstance(value, float):
+        return f"{value:.5g}"
     return value if isinstance(value, str) else "not set" if value is None else json.dumps(value, default=str)
 
 

@@ -25,7 +25,7 @@ def locked(folder: Path) -> Iterator[None]:
     """Hold the lock of `folder`; refused while another process holds it. The file names the owner, for the message."""
     path = folder.absolute() / NAME
     if not folder.is_dir():
-        raise RunError(f"{folder} cannot be written: there is no such folder.")
+        raise RunError(f"{folder} does not exist, or is not a folder.")
     lock = FileLock(path, timeout=0)
     try:
         _check(path)

@@ -74,3 +74,9 @@ def test_heic_is_read_where_pillow_heif_is_installed(tmp_path, again):
     assert (red > 245, green < 10, blue < 10) == (True, True, True)
     assert sorted(name for name, _ in found.skipped) == ["cut.heic", "noise.heif", "other.hif"]
     assert found.left == []
+
+
+def test_a_single_heic_file_names_the_package_that_reads_it(tmp_path, without_heif):
+    (tmp_path / "a.heic").write_bytes(b"\0\0\0\x18ftypheic" + bytes(20))
+    with pytest.raises(DataError, match=r"a HEIC image: pip install 'c3clust\[heic\]' to read it"):
+        data.load(tmp_path / "a.heic")

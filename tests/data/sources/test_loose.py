@@ -55,14 +55,16 @@ def test_names_are_paths_or_those_of_the_column(files):
 
 def test_texts_stay_texts():
     assert data.load(["a cat", "a dog"]).noun == "text"
-    assert data.load(["no such.png", "nor this.png"]).noun == "text"
+    assert data.load(["no such.png", "nor this.png"], kind="text").noun == "text"
 
 
 def test_a_file_that_is_missing_is_listed(files):
     found = data.load([*files, files[0].with_name("none.png")], max_bad=0.5)
     assert found.skipped == ((str(files[0].with_name("none.png")), "No such file or directory"),)
-    with pytest.raises(DataError, match="no readable image"):
+    with pytest.raises(DataError, match=r"cannot be read \(0: not a readable image"):
         data.load([b"not a picture"])
+    with pytest.raises(DataError, match=r"no readable image among its 2 files \(no such.png and 1 more: No such file"):
+        data.load(["no such.png", "nor this.png"])
 
 
 def test_a_model_predicts_for_them(files):

@@ -1,10 +1,11 @@
+import os
 import sys
 
 import numpy as np
 import pytest
 
 from c3clust import data
-from c3clust.errors import DataError, MissingExtraError
+from c3clust.errors import DataError, InputError, MissingExtraError
 
 
 def test_csv_of_paths_and_labels(photos):
@@ -29,7 +30,7 @@ def test_rows_without_a_readable_file_are_skipped(photos):
     lines = ["path"] + [f"{c}/{i}.png" for c in ("ant", "bee", "cat") for i in range(4)]
     (photos / "list.csv").write_text("\n".join([*lines, "absent.png", '""']))
     images = data.load(photos / "list.csv", max_bad=0.2)
-    assert dict(images.skipped) == {"absent.png": "No such file or directory", "": "an empty cell"}
+    assert dict(images.skipped) == {"absent.png": "no such file in the folder of the list", "": "an empty cell"}
     assert len(images) == 12
 
 
@@ -101,3 +102,56 @@ def test_without_pyarrow_the_message_says_how_to_get_it(tmp_path, monkeypatch):
     (tmp_path / "t.parquet").write_bytes(b"PAR1")
     with pytest.raises(MissingExtraError, match=r"pip install \"c3clust\[tables\]\""):
         data.load(tmp_path / "t.parquet")
+
+
+def test_a_text_file_of_paths_is_a_list_of_images(photos, caplog):
+    (photos / "list.txt").write_text("ant/0.png\r\n\n cat/3.png \nbee/1.png\n")
+    images = data.load(photos / "list.txt")
+    np.testing.assert_array_equal(images.x, data.load(photos).x[[0, 11, 5]])
+    assert images.names == ["ant/0.png", "cat/3.png", "bee/1.png"]
+    assert "list.txt is a list of image files" in images.notes[0]
+    assert caplog.messages == list(images.notes)
+    assert data.load(photos / "list.txt", kind="text").x.tolist() == ["ant/0.png", "cat/3.png", "bee/1.png"]
+
+
+def test_a_list_of_paths_may_have_names_that_are_not_utf8(photos):
+    try:
+        (photos / "ant" / "0.png").rename(photos / os.fsdecode(b"caf\xe9.png"))
+    except OSError:
+        pytest.skip("this file system has no such names")
+    (photos / "list.txt").write_bytes(b"caf\xe9.png\nant/1.png\n")
+    assert data.load(photos / "list.txt").names == [os.fsdecode(b"caf\xe9.png"), "ant/1.png"]
+
+
+def test_a_list_of_paths_reports_files_that_are_missing_or_outside(photos, tmp_path, picture):
+    picture().save(tmp_path / "outside.png")
+    paths = [f"{c}/{i}.png" for c in ("ant", "bee", "cat") for i in range(4)]
+    (photos / "list.txt").write_text("\n".join([*paths, "absent.png", "../outside.png"]))
+    images = data.load(photos / "list.txt", max_bad=0.2)
+    assert images.names == paths
+    assert [name for name, _ in images.skipped] == ["absent.png", "../outside.png"]
+    assert images.skipped[0][1] == "no such file in the folder of the list"
+    assert "--outside" in images.skipped[1][1]
+    assert len(data.load(photos / "list.txt", max_bad=0.2, outside=True)) == 13
+
+
+def test_a_list_of_paths_that_do_not_exist_is_not_read_as_texts(photos):
+    (photos / "list.txt").write_text("a.png\nb.png\n")
+    with pytest.raises(
+        DataError, match=r"no readable image among its 2 files \(a.png and 1 more: no such file in the folder"
+    ):
+        data.load(photos / "list.txt")
+    (photos / "list.txt").write_text("a.png\nnot an image\n")
+    assert data.load(photos / "list.txt").kind == "text"
+    with pytest.raises(DataError, match="no readable image"):
+        data.load(photos / "list.txt", kind="image")
+
+
+def test_folders_of_a_list_of_paths_are_labels_on_request(photos, tmp_path):
+    (photos / "list.txt").write_text("ant/0.png\ncat/3.png\nbee/1.png\n")
+    images = data.load(photos / "list.txt", labels="folders")
+    assert images.classes == ["ant", "bee", "cat"]
+    assert images.y.tolist() == [0, 2, 1]
+    np.save(tmp_path / "x.npy", np.zeros((3, 4)))
+    with pytest.raises(InputError, match="no sub-folders that could be classes"):
+        data.load(tmp_path / "x.npy", labels="folders")

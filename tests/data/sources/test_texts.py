@@ -32,7 +32,7 @@ def test_a_file_that_is_no_text_gets_one_sentence(tmp_path, content, words):
 
 def test_texts_are_not_rows(tmp_path):
     (tmp_path / "t.txt").write_text("a\nb\n")
-    with pytest.raises(InputError, match="cannot be read as table"):
+    with pytest.raises(InputError, match="cannot be read as a table"):
         data.load(tmp_path / "t.txt", kind="table")
     with pytest.raises(InputError, match=r"kind='texts' is unknown. Did you mean text\?"):
         data.load(tmp_path / "t.txt", kind="texts")

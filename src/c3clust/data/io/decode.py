@@ -27,6 +27,7 @@ EXTENSIONS = (
 )  # fmt: skip
 AVIF, HEIF = (".avif",), (".heic", ".heif", ".hif")  # where Pillow was built with AVIF, and with pillow-heif
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "TIFF", "GIF", "PPM")  # none that runs an external program
+HEIF_KINDS = (b"heic", b"heix", b"heim", b"heis", b"hevc", b"mif1", b"msf1")
 ORIENTATION = 0x0112
 TURNS = {2: "FLIP_LEFT_RIGHT", 3: "ROTATE_180", 4: "FLIP_TOP_BOTTOM", 5: "TRANSPOSE"}  # of Pillow, by orientation
 TURNS |= {6: "ROTATE_270", 7: "TRANSVERSE", 8: "ROTATE_90"}
@@ -43,6 +44,15 @@ def is_image_name(name: str) -> bool:
     parts = name.replace("\\", "/").split("/")
     hidden = any((part.startswith(".") and part not in (".", "..")) or part == "__MACOSX" for part in parts)
     return not hidden and parts[-1].lower().endswith(extensions())
+
+
+def names_an_image(path: str) -> bool:
+    """Whether a path that the user gave ends like an image, also one of a format that needs another package.
+
+    >>> names_an_image("old/.b.HEIC"), names_an_image("a/notes.txt")
+    (True, False)
+    """
+    return path.lower().endswith(EXTENSIONS + AVIF + HEIF)
 
 
 @cache
@@ -72,7 +82,7 @@ def decoder() -> str:
 
 def longest_side(data: bytes) -> int:
     """The longer side in pixels, read from the header."""
-    with _reasons():
+    with _reasons(data):
         return max(_open(data).size)
 
 
@@ -80,7 +90,7 @@ def decode(data: bytes, size: int) -> np.ndarray:
     """uint8 [3, size, size], or Unreadable with the reason."""
     from PIL.Image import Resampling
 
-    with _reasons():
+    with _reasons(data):
         image = _open(data)
         pixels = _pixels(image, data, 2 * size)
         turn = _turn(image)  # after decoding: Pillow itself rotates TIFFs while it decodes them
@@ -100,7 +110,7 @@ def decode_crops(data: bytes, draw: Callable[[int, int], np.ndarray], size: tupl
     """
     from PIL.Image import Resampling
 
-    with _reasons():
+    with _reasons(data):
         image = _open(data)
         if image.format not in JPEG:
             image.load()  # Pillow itself rotates TIFFs while it decodes them
@@ -119,7 +129,7 @@ def decode_crops(data: bytes, draw: Callable[[int, int], np.ndarray], size: tupl
 
 
 @contextmanager
-def _reasons() -> Iterator[None]:
+def _reasons(data: bytes) -> Iterator[None]:
     """Turns any error of Pillow into Unreadable, with a short reason without memory addresses or paths."""
     from PIL import UnidentifiedImageError
 
@@ -128,9 +138,16 @@ def _reasons() -> Iterator[None]:
     except Unreadable:
         raise
     except UnidentifiedImageError as error:
-        raise Unreadable("not a readable image (JPEG, PNG, WebP, BMP, TIFF, GIF or PPM)") from error
+        raise Unreadable(_not_readable(data)) from error
     except Exception as error:  # Pillow raises almost anything on hostile bytes
         raise Unreadable((str(error).strip().splitlines() or [type(error).__name__])[0]) from error
+
+
+def _not_readable(data: bytes) -> str:
+    """Why no decoder reads these bytes. Those of HEIC begin with a size, "ftyp" and the kind."""
+    if data[4:8] == b"ftyp" and data[8:12] in HEIF_KINDS and "HEIF" not in formats():
+        return "a HEIC image: pip install 'c3clust[heic]' to read it"
+    return "not a readable image: damaged, or of another format"
 
 
 def _open(data: bytes) -> "Image":

@@ -224,15 +224,29 @@ def _decode_chunk(spans: Sequence[Span], size: int, look_for_grey: bool) -> Deco
 
 def _check_bad(files: EncodedFiles, bad: Sequence[tuple[str, str]], max_bad: float) -> None:
     """DataError if no file could be read, or if the fraction of unreadable ones exceeds `max_bad`."""
-    n = len(files.spans)
-    first = "; ".join(f"{name}: {reason}" for name, reason in bad[:3]) + ("; …" if len(bad) > 3 else "")
+    n, first = len(files.spans), _by_reason(bad)
     if len(bad) == n:
-        raise DataError(f"{files.place} has no readable image among its {n:,} files ({first}).")
+        what = "cannot be read" if n == 1 else f"has no readable image among its {n:,} files"
+        raise DataError(f"{files.place} {what} ({first}).")
     if len(bad) > max_bad * n:
         raise DataError(
-            f"{files.place} has {len(bad):,} unreadable files of {n:,}, more than the fraction "
-            f"max_bad={max_bad:g} ({first}). Remove them, or allow more with a larger max_bad."
+            f"{files.place}: {len(bad):,} of {n:,} files cannot be read ({first}), more than the fraction "
+            f"{max_bad:g} that is allowed. Remove them, or allow more with --max-bad (max_bad in Python)."
         )
+
+
+def _by_reason(bad: Sequence[tuple[str, str]]) -> str:
+    """The three most frequent reasons, each with the first of its files.
+
+    >>> _by_reason([("a", "an empty file"), ("b", "an empty file"), ("c", "damaged")])
+    'a and 1 more: an empty file; c: damaged'
+    """
+    first, counts = {reason: name for name, reason in reversed(bad)}, Counter(reason for _, reason in bad)
+    listed = [
+        f"{first[reason]}{f' and {count - 1:,} more' if count > 1 else ''}: {reason}"
+        for reason, count in counts.most_common(3)
+    ]
+    return "; ".join([*listed, *(["…"] if len(counts) > 3 else [])])
 
 
 def unique(names: Sequence[str]) -> list[str]:

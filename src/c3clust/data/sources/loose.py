@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from c3clust.data.io.decode import is_image_name
+from c3clust.data.io.decode import names_an_image
 from c3clust.data.io.pictures import EncodedFiles, to_samples
 from c3clust.data.io.spans import Span, Spool
 from c3clust.data.samples import Samples
@@ -15,7 +15,7 @@ from c3clust.errors import DataError
 
 
 def claims(path: Path) -> Claim:
-    return Claim.KIND if path.is_file() and is_image_name(path.name) else Claim.NO
+    return Claim.KIND if path.is_file() and names_an_image(path.name) else Claim.NO
 
 
 def read(path: Path, options: Options, name: str | None = None) -> Samples:
@@ -24,15 +24,16 @@ def read(path: Path, options: Options, name: str | None = None) -> Samples:
 
 
 def are_pictures(value: Any) -> bool:
-    """Whether a value is an image (bytes or a Pillow image), or a sequence of images and paths of images."""
+    """Whether a value is an image (bytes or a Pillow image), or a sequence of images and paths of images.
+
+    A str is a path if it ends like an image file, whether the file exists or not.
+    """
     if _is_picture(value):
         return True
     items = _items(value)
     if not items or not all(_is_picture(item) or isinstance(item, str | os.PathLike) for item in items):
         return False
-    paths = [item for item in items if isinstance(item, str)]
-    named = all(is_image_name(os.path.basename(path)) for path in paths)
-    return named and (len(paths) < len(items) or any(map(os.path.isfile, paths)))
+    return all(names_an_image(item) for item in items if isinstance(item, str))
 
 
 def from_pictures(value: Any, options: Options) -> Samples:
@@ -47,7 +48,7 @@ def from_pictures(value: Any, options: Options) -> Samples:
             (os.fspath(item) if is_path else name, _file(Path(item)) if is_path else spool.add(_encoded(item)))
         )
     spool.close()
-    return to_samples(EncodedFiles.of(found, "pictures", spool=spool), options)
+    return to_samples(EncodedFiles.of(found, "list of images", spool=spool), options)
 
 
 def _items(value: Any) -> Sequence[Any]:

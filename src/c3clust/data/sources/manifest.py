@@ -1,8 +1,8 @@
 """A CSV or Parquet table of images: a column of paths, or (Parquet) of encoded bytes, and optionally a label column.
 
 The columns are found by their names (PATHS, BYTES, LABELS), without regard to case. Paths are relative to the folder of
-the table and lead to files in it, at any depth; `outside` allows others, and absolute ones. Cells of bytes are binary
-values, or Hugging Face's {bytes, path}.
+the table and lead to files in it, at any depth; `outside` allows others, and absolute ones. The same holds for a .txt
+file with one path per line. Cells of bytes are binary values, or Hugging Face's {bytes, path}.
 
 The bytes of Parquet files stay where they are: their cells are listed, and read again by row group when they are
 needed. Row groups with more than 128 MB of pictures (row_groups.LARGEST) are copied to a temporary file instead.
@@ -11,7 +11,7 @@ needed. Row groups with more than 128 MB of pictures (row_groups.LARGEST) are co
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,12 +20,14 @@ import numpy as np
 
 from c3clust.data.io import row_groups
 from c3clust.data.io.cells import LABELS, find_column, open_parquet, parquet_batches, read_cells
+from c3clust.data.io.decode import names_an_image
 from c3clust.data.io.pictures import EncodedFiles, to_samples
 from c3clust.data.io.row_groups import ColumnChunk
 from c3clust.data.io.spans import Span, Spool
 from c3clust.data.samples import Samples
-from c3clust.data.source import Options
+from c3clust.data.source import Options, log
 from c3clust.data.sources.arrays import label_codes
+from c3clust.data.sources.folder import with_labels
 from c3clust.errors import DataError
 
 PATHS = ("path", "file", "file_name", "filename", "image_path", "filepath", "image")
@@ -39,6 +41,22 @@ def read(path: Path, options: Options, name: str | None = None) -> Samples:
     if path.suffix.lower() != ".parquet":
         return _read_csv(path, options)
     return read_parquet([path], path, options)
+
+
+def are_image_paths(lines: Sequence[str]) -> bool:
+    """Whether all lines that are not empty end like image files."""
+    paths = [line.strip() for line in lines if line.strip()]
+    return bool(paths) and all(map(names_an_image, paths))
+
+
+def read_paths(path: Path, lines: Sequence[str], options: Options) -> Samples:
+    """The images of a .txt file with one path per line."""
+    found = [(cell, _file_span(path.parent, cell, options.outside)) for line in lines if (cell := line.strip())]
+    note = f"{path} is a list of image files: they are read as images, and its lines not as texts."
+    if not options.listed:
+        log.warning(note)
+    files = with_labels(EncodedFiles.of(found, str(path)), options)
+    return replace(to_samples(files, options), notes=[note])
 
 
 @dataclass
@@ -195,6 +213,8 @@ def _file_span(folder: Path, cell: str, outside: bool) -> Span:
         return Span(file, 0, refused=OUTSIDE)
     try:
         return Span(file, os.stat(file).st_size)
+    except FileNotFoundError:
+        return Span(file, 0, refused="no such file in the folder of the list")
     except (OSError, ValueError) as error:
         return Span(file, 0, refused=getattr(error, "strerror", None) or str(error))
 

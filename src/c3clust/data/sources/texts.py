@@ -1,6 +1,7 @@
 """Texts: a .txt file with one text per line, a column of a table, or a list of str.
 
-Empty texts are left out, with a note; the others are named by their line numbers. Files are in UTF-8.
+Empty texts are left out, with a note; the others are named by their line numbers. Files are in UTF-8. A .txt file whose
+lines all end like image files is a list of images (manifest.py), unless `kind` is "text".
 """
 
 from collections.abc import Sequence
@@ -9,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from c3clust.data.samples import Texts
+from c3clust.data.samples import Dataset, Texts
 from c3clust.data.source import Claim, Options
+from c3clust.data.sources import manifest
 from c3clust.errors import DataError, InputError
 
 
@@ -18,21 +20,34 @@ def claims(path: Path) -> Claim:
     return Claim.KIND if path.is_file() and path.suffix.lower() == ".txt" else Claim.NO
 
 
-def read(path: Path, options: Options, name: str | None = None) -> Texts:
-    if options.kind in ("image", "table"):
-        raise InputError(f"{path} is a file of texts, one per line: it cannot be read as {options.kind}.")
+def read(path: Path, options: Options, name: str | None = None) -> Dataset:
+    if options.kind == "table":
+        raise InputError(f"{path} is a file of texts, one per line: it cannot be read as a table.")
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        content = path.read_bytes()
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}.") from error
+    paths = _lines(content.decode("utf-8-sig", "surrogateescape"))  # file names may have any bytes
+    if options.kind == "image" or (options.kind is None and manifest.are_image_paths(paths)):
+        return manifest.read_paths(path, paths, options)
+    return from_texts(_lines(_decoded(path, content)), str(path), first=1)
+
+
+def _lines(text: str) -> list[str]:
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return lines[:-1] if lines[-1] == "" else lines
+
+
+def _decoded(path: Path, content: bytes) -> str:
+    try:
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line, byte = error.object[: error.start].count(b"\n") + 1, f"0x{error.object[error.start]:02x}"
         way = "Convert it, for example with: iconv -f LATIN1 -t UTF-8."
         raise DataError(f"{path} is not in UTF-8 (line {line} has the byte {byte}). {way}") from None
     if "\0" in text:
         raise DataError(f"{path} contains zero bytes and is not a text file. Give one text per line, in UTF-8.")
-    lines = text.split("\n")
-    return from_texts(lines[:-1] if lines[-1] == "" else lines, str(path), first=1)
+    return text
 
 
 def from_texts(

@@ -25,7 +25,7 @@ const h = (tag, props, ...children) => fill(document.createElement(tag), props, 
 const s = (tag, props, ...children) => fill(document.createElementNS(SVG, tag), props, children);
 const count = (n) => n.toLocaleString("en");
 const plural = (n, word) => `${count(n)} ${word}${n === 1 ? "" : "s"}`;
-const fixed = (v, digits) => v.toFixed(digits).replace("-", "−");
+const fixed = (v, digits) => v.toFixed(digits).replace(/^-(?=0(\.0*)?$)/, "").replace("-", "−");
 const percent = (p, digits = 0) => p === null ? "–" : `${(100 * p).toFixed(digits)}%`;
 const short = (v) => {
   if (v === null || v === undefined) return "–";
@@ -41,6 +41,8 @@ const time = (seconds) => {
 };
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 const heading = (c) => c.named ? c.name : capital(c.name);
+/* With the suggested name, where a number alone says little. */
+const called = (c) => c.suggested ? `${heading(c)} (${c.suggested[0]})` : heading(c);
 const say = (text) => { live.textContent = text; };
 const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
 

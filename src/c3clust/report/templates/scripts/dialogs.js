@@ -17,6 +17,8 @@ function rowsOf(id) {
   for (let row = 0; row < run.shown; row++) if (items.cluster[row] === id && !isCopy(row)) rows.push(row);
   return rows.sort(typicalFirst);
 }
+/* How many copies of a cluster are not shown; "" if there are none, or if the page has a sample of the images only. */
+const folded = (c, rows) => run.shown < run.n || rows.length === c.size ? "" : c.size - rows.length === 1 ? "1 copy is folded" : `${count(c.size - rows.length)} copies are folded`;
 function choice(label, options, chosen, act) {
   const box = h("div", { class: "group", role: "group", "aria-label": label });
   for (const [key, text] of options)
@@ -38,7 +40,8 @@ function openCluster(id) {
     rows.sort(key === "unsure" ? unsureFirst : typicalFirst);
     show(0);
   });
-  const shown = rows.length < c.size ? `${count(rows.length)} of ${plural(c.size, run.noun)}, ${run.copies ? "sampled or without copies" : "sampled"}` : plural(c.size, run.noun);
+  const sampled = run.shown < run.n && rows.length < c.size ? `${count(rows.length)} of ${plural(c.size, run.noun)}, ${run.copies ? "sampled or without copies" : "sampled"}` : plural(c.size, run.noun);
+  const shown = [sampled, folded(c, rows)].filter(Boolean).join(", ");
   openDialog("many", h("div", {}, h("h2", {}, mark(rank.get(id)), heading(c)), h("p", { class: "small" }, shown)), order, grid, more);
   show(0);
 }

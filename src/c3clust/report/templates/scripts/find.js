@@ -17,6 +17,6 @@ function finder() {
 }
 /* The address of the original file, beside the page or on this computer; null where it is not known. */
 function original(row) {
-  if (run.files === null) return null;
+  if (run.files === null || items.name[row].startsWith("/")) return null;
   try { return run.files + items.name[row].split("/").map(encodeURIComponent).join("/"); } catch { return null; }
 }

@@ -14,14 +14,15 @@ function howMany() {
   section("how-many", "How many clusters", `${found.reason}${looked}`, null, charts, h("div", { class: "notes" }, next, kept), related(tree, splits, found.run));
 }
 function evidence(key, title, why, ks, lines, band, chosen, other) {
-  const T = 200, left = 44, right = 12, top = 26, bottom = 22, from = ks.findIndex((k) => k > 1);
+  const T = 216, left = 44, right = 12, top = 26, bottom = 40, from = ks.findIndex((k) => k > 1);
   const at = ks.slice(from), values = [...lines, ...(band ?? [])].flatMap((line) => line.slice(from));
   const low = Math.min(0, ...values), high = Math.max(...values, low + .01);
   const y = (v) => top + (high - v) / (high - low) * (T - top - bottom), i = ks.indexOf(chosen);
   const words = i >= from ? `${chosen} clusters have ${short(lines[0][i])}` : `no number stands out`;
   const svg = s("svg", { role: "img", "aria-label": `${title}: ${words}; from ${at[0]} to ${at.at(-1)} clusters` });
   const read = h("span", { class: "read" });
-  const rest = () => { read.textContent = i >= from ? `${chosen} clusters: ${short(lines[0][i])}` : ""; };
+  const figure = (k, j) => `${plural(k, "cluster")}: ${fixed(lines[0][j], 2)}${band ? ` (${fixed(band[0][j], 2)} to ${fixed(band[1][j], 2)})` : ""}`;
+  const rest = () => { read.textContent = i >= from ? figure(chosen, i) : "\u00a0"; };
   function draw() {
     const width = svg.clientWidth || 480, X = (k) => left + Math.log(k / at[0]) / Math.max(Math.log(at.at(-1) / at[0]), 1e-9) * (width - left - right);
     svg.setAttribute("viewBox", `0 0 ${width} ${T}`);
@@ -29,7 +30,8 @@ function evidence(key, title, why, ks, lines, band, chosen, other) {
     const { at: marks, digits } = ticks(low, high);
     for (const v of marks) svg.append(s("line", { class: "grid", x1: left, x2: width - right, y1: y(v), y2: y(v) }), s("text", { x: left - 8, y: y(v) + 4, "text-anchor": "end" }, fixed(v, digits)));
     let last = -99;
-    for (const k of [2, 3, 5, 8, 12, 20, 30, 50, 80, 120]) if (k >= at[0] && k <= at.at(-1) && X(k) - last > 26) { last = X(k); svg.append(s("text", { x: X(k), y: T - 4, "text-anchor": "middle" }, String(k))); }
+    for (const k of [2, 3, 5, 8, 12, 20, 30, 50, 80, 120]) if (k >= at[0] && k <= at.at(-1) && X(k) - last > 26) { last = X(k); svg.append(s("text", { x: X(k), y: T - 22, "text-anchor": "middle" }, String(k))); }
+    svg.append(s("text", { x: (left + width - right) / 2, y: T - 4, "text-anchor": "middle" }, "number of clusters"));
     const d = (line) => at.map((k, j) => `${j ? "L" : "M"}${X(k).toFixed(1)} ${y(line[from + j]).toFixed(1)}`).join("");
     if (band) svg.append(s("path", { class: "band", d: `${d(band[1])}L${at.map((k, j) => `${X(k).toFixed(1)} ${y(band[0][from + j]).toFixed(1)}`).reverse().join("L")}Z` }));
     lines.forEach((line, n) => svg.append(s("path", { class: n ? "line second" : "line", d: d(line) })));
@@ -45,7 +47,7 @@ function evidence(key, title, why, ks, lines, band, chosen, other) {
       let j = 0;
       at.forEach((k, n) => { if (Math.abs(X(k) - p) < Math.abs(X(at[j]) - p)) j = n; });
       cross.replaceChildren(s("circle", { class: "dot", cx: X(at[j]), cy: y(lines[0][from + j]), r: 4.5 }));
-      read.textContent = `${at[j]} clusters: ${short(lines[0][from + j])}${band ? ` (${short(band[0][from + j])} to ${short(band[1][from + j])})` : ""}`;
+      read.textContent = figure(at[j], from + j);
     };
     svg.onpointerleave = () => { cross.replaceChildren(); rest(); };
   }
@@ -53,13 +55,13 @@ function evidence(key, title, why, ks, lines, band, chosen, other) {
   draw();
   new ResizeObserver(draw).observe(svg);
   return h("figure", { class: "chart wide", "data-curve": key, vars: { "--stage": HUES[0] } }, h("h3", {}, title), h("p", { class: "small" }, why),
-    h("div", { class: "panel" }, h("div", { class: "stagename" }, h("b", {}, "number of clusters"), read), svg));
+    h("div", { class: "panel" }, h("p", { class: "small" }, read), svg));
 }
 /* Which clusters merge next and which split first */
 function related(tree, splits, folder) {
-  const name = (id) => heading(byId(id)), known = (id) => rank.has(id);
+  const name = (id) => called(byId(id)), known = (id) => rank.has(id);
   const usable = tree && tree.leaves.every(known) ? tree : null;
-  const first = splits.filter(([id]) => known(id)).map(([id, a, b, clear]) => h("li", {}, mark(rank.get(id)), ` ${name(id)} into ${count(a)} and ${count(b)} (silhouette ${short(clear)})`));
+  const first = splits.filter(([id]) => known(id)).map(([id, a, b, clear]) => h("li", {}, mark(rank.get(id)), ` ${name(id)} into ${count(a)} and ${count(b)}, silhouette ${fixed(clear, 2)}`));
   if (!usable && !first.length) return null;
   const parts = [];
   if (usable) {
@@ -73,7 +75,7 @@ function related(tree, splits, folder) {
   return h("div", { class: "related" }, parts);
 }
 function dendrogram({ order, leaves, nodes }, name) {
-  const row = 24, names = Math.min(180, main.clientWidth * .4), T = order.length * row + 8;
+  const row = 24, names = Math.min(220, main.clientWidth * .48), T = order.length * row + 8;
   const top = Math.max(...nodes.map(([, , height]) => height), 1e-9);
   const svg = s("svg", { role: "img", height: T, "aria-label": `Tree of ${order.length} clusters: ${nodes.map(([a, b]) => [a, b].filter((i) => i < leaves.length).map((i) => name(leaves[i])).join(" and ")).filter(Boolean).slice(0, 3).join("; ")} merge first` });
   function draw() {

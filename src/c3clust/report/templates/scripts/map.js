@@ -25,8 +25,8 @@ function map() {
     group = m.row.map((row) => by === "class" ? items.class[row] : rank.get(items.cluster[row]));
     const name = (g) => by === "class" ? (g < 0 ? "not known" : run.classes[g]) : clusters[g].name;
     const label = (g) => by === "class" || clusters[g].named ? name(g) : String(clusters[g].id);
-    const found = new Map();
-    group.forEach((g, i) => { if (!found.has(g)) found.set(g, { g, name: name(g), label: label(g), at: [] }); found.get(g).at.push(i); });
+    const full = (g) => by === "class" ? name(g) : called(clusters[g]), found = new Map();
+    group.forEach((g, i) => { if (!found.has(g)) found.set(g, { g, full: full(g), label: label(g), at: [] }); found.get(g).at.push(i); });
     groups = [...found.values()].sort((a, b) => a.g - b.g);
     const middle = (values) => values.sort((a, b) => a - b)[values.length >> 1];
     for (const one of groups) {  // its label is placed at the point nearest to its median
@@ -38,7 +38,7 @@ function map() {
       alone = alone === one.g ? null : one.g;
       for (const other of legend.children) other.setAttribute("aria-pressed", String(alone !== null && other === event.currentTarget));
       draw();
-    } }, mark(Math.max(one.g, 0)), h("span", { class: "who" }, one.name), h("span", { class: "of" }, count(one.at.length)))));
+    } }, mark(Math.max(one.g, 0)), h("span", { class: "who", title: one.full }, one.full), h("span", { class: "of" }, count(one.at.length)))));
     paint();
   }
   function paint() {
@@ -176,9 +176,9 @@ function map() {
   }
   const colour = items.class ? choice("Colour by", [["cluster", "By cluster"], ["class", "By class"]], "cluster", (key) => { by = key; regroup(); }) : null;
   const shown = n < run.n ? `A random sample of ${count(n)} of the ${count(run.n)} ${run.noun}s` : `All ${count(n)} ${run.noun}s`;
-  section("map", "Map", `${shown}, placed so that those with a similar embedding are close together (${m.how.replace("t-SNE", "t\u2011SNE")} of z). Distances between groups that are far apart mean little.`,
+  section("map", "Map", `${shown}, placed so that those with a similar embedding are close together. Distances between groups that are far apart mean little.`,
     colour && h("div", { class: "controls" }, colour), h("div", { class: "map" }, stage, legend),
-    h("p", { class: "small hint" }, "Point at a dot to see it, click to go to its cluster. Drag to move; click the map once, then scroll to zoom. By keyboard: arrows, Enter, + − 0."));
+    h("p", { class: "small hint" }, "Point at a dot to see it, click to go to its cluster. Drag to move; click the map once, then scroll to zoom. By keyboard: arrows, Enter, + − 0. ", `Positions: ${m.how.replace("t-SNE", "t\u2011SNE")}.`));
   new ResizeObserver(() => { w = stage.clientWidth; t = stage.clientHeight; fit(); settle(); }).observe(stage);
   themed.push(paint);
   regroup();

@@ -56,7 +56,7 @@ function bars() {
   h("span", { class: "who" }, c.named ? c.name : String(c.id)));
   return h("figure", { class: "sizes" },
     h("figcaption", {}, h("h3", {}, "Cluster sizes"), h("span", { class: "small" }, `The dashed line is an even share, ${short(even)} ${run.noun}s`)),
-    h("div", { class: clusters.length > 24 ? "bars dense" : "bars" }, sorted.map(bar),
+    h("div", { class: clusters.length > 24 ? "bars dense" : clusters.length <= 10 && most < 1000 ? "bars few" : "bars" }, sorted.map(bar),
       h("span", { class: "even", "aria-hidden": "true", vars: { top: `calc(var(--track, 148px) * ${1 - even / most * 120 / 148})` } })));
 }
 const LEVELS = { bad: "Problem", warn: "Look here", note: "Note" };
@@ -97,20 +97,20 @@ function gallery() {
 }
 function cluster(c) {
   const i = rank.get(c.id), rows = rowsOf(c.id);
-  const typical = rows.slice(0, TYPICAL);
-  const unsure = c.confidence === null ? [] : [...rows].sort(unsureFirst).slice(0, UNSURE);
-  const facts = h("div", { class: "figures" }, h("span", {}, h("b", {}, count(c.size)), ` ${run.noun}${c.size === 1 ? "" : "s"}, ${percent(c.size / run.n, 1)}`),
+  const unsure = c.confidence === null ? [] : [...rows].sort(unsureFirst).slice(0, Math.min(UNSURE, Math.floor(rows.length / 3)));
+  const typical = rows.filter((row) => !unsure.includes(row)).slice(0, TYPICAL);
+  const facts = h("div", { class: "figures" }, h("span", {}, h("b", {}, count(c.size)), ` ${run.noun}${c.size === 1 ? "" : "s"}, ${percent(c.size / run.n, 1)}`), folded(c, rows) ? h("span", {}, folded(c, rows)) : null,
     c.confidence === null ? null : [h("span", {}, h("b", {}, percent(c.confidence)), " mean confidence"),
       h("div", { class: "meter", "aria-hidden": "true", vars: { "--c": hue(i) } }, h("i", { vars: { width: percent(c.confidence) } }))],
     c.top ? h("span", {}, h("b", {}, percent(c.top[1])), ` ${c.top[0]}`) : null,
-    c.near === null ? null : h("span", {}, "Nearest ", link(c.near), c.similarity === null ? "" : h("span", { title: "Cosine of the centres of the two clusters" }, ` (${fixed(c.similarity, 2)})`)),
+    c.near === null ? null : h("span", {}, "Nearest ", link(c.near), c.similarity === null ? "" : h("span", { title: "Cosine of the centres of the two clusters" }, ` (similarity ${fixed(c.similarity, 2)})`)),
     c.merged.length ? h("span", {}, `Merged with ${c.merged.join(", ")}`) : null,
     c.named ? h("span", {}, `Number ${c.id}`) : null,
     c.suggested ? h("span", { class: "suggested", title: `Suggested from ${c.suggested[1]}` }, "Suggested name: ", h("q", {}, c.suggested[0])) : null);
   const apart = c.traits.length ? [h("h4", {}, run.traits === "words" ? "Distinguishing words" : "Distinguishing columns"), run.traits === "words" ? words(c) : columns(c)] : null;
   return h("article", { class: items.text ? "cluster wordy" : "cluster", id: `cluster-${c.id}`, tabindex: "-1", "data-id": c.id, "aria-label": c.name },
     h("div", {}, h("h3", {}, mark(i), h("span", {}, heading(c))), facts,
-      h("button", { type: "button", class: "quiet open", "aria-label": `See more of ${c.name}`, onclick: () => openCluster(c.id) }, rows.length > typical.length ? `See ${count(rows.length)}` : "See all")),
+      h("button", { type: "button", class: "quiet open", "aria-label": `See more of ${c.name}`, onclick: () => openCluster(c.id) }, run.shown < run.n ? `See ${count(rows.length)}` : "See all")),
     h("div", {}, apart, h("h4", {}, "Most typical"), strip(typical, `Most typical of ${c.name}`, 10)),
     unsure.length ? h("div", {}, h("h4", {}, "Least certain"), strip(unsure, `Least certain of ${c.name}`, 5)) : null);
 }

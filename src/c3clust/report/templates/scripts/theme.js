@@ -9,7 +9,7 @@ function made() {
     d.notes.length ? h("ul", { class: "notes small", "aria-label": "Notes on the training" }, d.notes.map((note) => h("li", {}, note))) : null,
     h("div", { class: "made" }, block("Estimate, and comparison with k-means", d.quality), block("Training", d.training), block("Parameters", d.params),
       block("Encoder", d.encoder), block("Data", d.data), block("Versions", [...d.versions, ["device", run.device]])),
-    d.n_skipped ? h("details", {}, h("summary", {}, `${plural(d.n_skipped, "file")} left out`), table(d.skipped.map((entry) => [entry[0], entry[1] ?? ""]))) : null);
+    d.n_skipped ? h("details", {}, h("summary", {}, plural(d.n_skipped, "unreadable file")), table(d.skipped.map((entry) => [entry[0], entry[1] ?? ""]))) : null);
 }
 
 /* Theme, and all together */
