@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from c3clust.methods.c3.consensus import consensus, matched_agreement, rand_index, select_prior, stability, vote
+from c3clust.methods.c3.consensus import (
+    EVIDENCE,
+    consensus,
+    matched_agreement,
+    rand_index,
+    select_prior,
+    stability,
+    vote,
+)
 
 RNG = np.random.default_rng(0)
 
@@ -49,6 +57,9 @@ def test_the_prior_on_which_members_agree_is_selected_and_even_sizes_are_kept_wi
     assert select_prior(np.stack([members(0.5), members(0.3), members(0.01)]))[0] == 2
     assert select_prior(np.stack([members(0.012), members(0.3), members(0.01)]))[0] == 0
     assert select_prior(np.stack([np.stack([sharp] * 4)] * 3))[0] == 0
+    chosen, agreement = select_prior(np.stack([members(0.5), members(0.42)]))
+    assert agreement[1] > agreement[0] + EVIDENCE, "a gain that counts where members agree more"
+    assert chosen == 0
 
 
 def test_one_member_agrees_with_itself():

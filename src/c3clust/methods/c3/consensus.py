@@ -10,7 +10,8 @@ from c3clust.metrics import counts_of, rand_index
 
 __all__ = ["consensus", "matched_agreement", "select_prior", "stability", "vote"]
 
-EVIDENCE = 0.03  # gain in agreement for which even sizes are given up
+EVIDENCE = 0.03  # gain in agreement for which even sizes are given up,
+SHARE = 0.12  # and the share of the disagreement that it must remove
 
 
 def rand_indices(labels: np.ndarray) -> np.ndarray:
@@ -59,8 +60,9 @@ def select_prior(q: np.ndarray) -> tuple[int, list[float]]:
 
     Members start from clusterings with different errors (`starts`). With the right prior they converge to the same;
     a larger one divides large clusters differently, a smaller one leaves members where they started. Equal sizes are
-    given up only for a gain of more than EVIDENCE.
+    given up only for a gain of more than EVIDENCE and SHARE: where members agree little, it varies more.
     """
     agreement = [stability(each.argmax(2)) for each in q]
     best = int(np.argmax(agreement))
-    return (best if agreement[best] > agreement[0] + EVIDENCE else 0), agreement
+    enough = max(EVIDENCE, SHARE * (1 - agreement[0]))
+    return (best if agreement[best] > agreement[0] + enough else 0), agreement
