@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from c3clust import paper
+from c3clust import methods, paper
 from c3clust.bench import Job, Result
 from c3clust.bench.format import write
 from c3clust.bench.statistics import paired
@@ -148,6 +148,29 @@ def test_the_tables_with_equal_budgets_have_every_seed_beside_them(name):
         values = [run["acc"] for run in of_row if isinstance(run["acc"], float)]
         assert len(values) == row["n"]
         assert not values or sum(values) / len(values) == pytest.approx(row["acc_mean"], abs=1e-5)
+
+
+PLACES = {
+    "mnist-10k": ("equal-mnist-10k", "MNIST-10k"),
+    "digits": ("equal-digits", "digits"),
+    "photos-subset.tar": ("equal-features", "features of photographs"),
+    "cifar10-10k": ("equal-features", "features of CIFAR-10"),
+}
+
+
+@pytest.mark.parametrize("method", methods.names())
+def test_every_method_is_compared_with_the_literature(method):
+    found = []
+    for data, (table, place) in PLACES.items():
+        for row in read_rows(DOCS / "figures" / f"table-{table}.csv"):
+            if row["method"] == method and row["data"].startswith(f"{data},"):
+                found.append(f"{row['acc_mean']:.3f} on {place}")
+    page = (DOCS / "METHODS.md").read_text(encoding="utf-8").partition("## Against the literature")[2]
+    [line] = [line for line in page.splitlines() if line.startswith(f"| `{method}` |")]
+    _, reported, here, reason = (cell.strip() for cell in line.strip("|").split("|"))
+    assert reported
+    assert here == ", ".join(found)
+    assert reason
 
 
 def test_the_differences_below_the_tables_have_their_numbers_beside_them():
