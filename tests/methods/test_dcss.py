@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from c3clust.methods.dcss import PairNet, PairObjective, fuzzy_errors, similarity_loss
+from c3clust.methods.dcss import FuzzyObjective, PairNet, PairObjective, fuzzy_errors, similarity_loss
 from c3clust.networks.autoencoder import Autoencoder
 from c3clust.networks.readouts import Centred
 from c3clust.training import Batch
@@ -18,6 +18,20 @@ def test_the_fuzzy_errors_equal_the_loop():
     for i in range(4):
         expected = sum(p[i, k].item() ** 1.5 * (errors[i].item() + 0.1 * d2[i, k].item()) for k in range(3))
         assert fuzzy_errors(errors, d2, p)[i].item() == pytest.approx(expected)
+
+
+def test_phase_1_compares_squared_norms_of_samples_and_of_codes():
+    torch.manual_seed(0)
+    network = Centred(Autoencoder((5,), (4,), 2), 2, 3).double()
+    torch.nn.init.normal_(network.readout.centres)
+    x, centres, total = random(6, 5), network.readout.centres.tolist(), 0.0
+    z = network.body(x)
+    for row, back, u in zip(x.tolist(), network.body.decode(z).tolist(), z.tolist(), strict=True):
+        error = sum((a - b) ** 2 for a, b in zip(row, back, strict=True))
+        d2 = [sum((a - b) ** 2 for a, b in zip(u, centre, strict=True)) for centre in centres]
+        p = [d**-2 / sum(e**-2 for e in d2) for d in d2]
+        total += sum(each**1.5 * (error + 0.1 * d) for each, d in zip(p, d2, strict=True))
+    assert FuzzyObjective(1.5)(network, Batch(x, x))["loss"].item() == pytest.approx(total / 6)
 
 
 def test_the_similarity_loss_equals_the_loop():

@@ -37,6 +37,19 @@ def divided():
     return network
 
 
+def test_one_step_compares_squared_norms_of_samples_and_of_codes():
+    network, x, total = divided().double(), random(6, 5), 0.0
+    for row in x:
+        errors, d2 = [], []
+        for k, owner in enumerate(network.owner.tolist()):
+            u = network.bodies[owner](row[None])
+            errors.append((row - network.bodies[owner].decode(u)[0]).square().sum().item())
+            d2.append((u[0] - network.centres[k]).square().sum().item())
+        p = [d**-2 / sum(e**-2 for e in d2) for d in d2]
+        total += 0.1 * sum(each**1.5 * (error + d) for each, error, d in zip(p, errors, d2, strict=True))
+    assert DMLObjective()(network, Batch(x, x))["loss"].item() == pytest.approx(total / 6)
+
+
 def test_hard_clusters_have_an_autoencoder_of_their_own():
     network = divided()
     assert len(network.bodies) == 3

@@ -4,12 +4,15 @@ import csv
 import importlib.util
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
-from c3clust import paper
+from c3clust import methods, paper
+from c3clust.bench import Job, Result
+from c3clust.bench.format import write
 from c3clust.bench.statistics import paired
 from c3clust.paper import beyond
 from c3clust.paper.findings import difference
@@ -60,6 +63,37 @@ def test_tables_and_findings_are_put_between_their_markers(script, tmp_path):
         assert (tmp_path / "figures" / f"{name}.png").exists()
         assert (tmp_path / "figures" / f"{name}.csv").read_text() == f"numbers\n{len(name)}\n"
     assert script(f"digits={tmp_path / 'a'}") == page  # again changes nothing
+
+
+def run(method, seed, acc, encoder="", epochs=3, status="ok"):
+    """A result on digits with a budget."""
+    scores = None if acc is None else {"acc": acc, "nmi": acc / 2, "ari": acc / 4}
+    job = Job("/home/me/digits.tar", method, seed=seed, budget=30)
+    made = Result(job, Path("/home/me/runs") / f"{method}-s{seed}", status, "", scores, None, 40.0, 20.0, encoder)
+    return replace(made, allowed={"epochs": epochs, "pretrain_epochs": 2}, share=0.5)
+
+
+def test_runs_are_added_to_those_of_the_page(script, tmp_path):
+    old = [
+        run("cc", 0, 0.5),
+        run("dec", 0, 0.25),
+        run("cc", 0, 0.75, "some encoder"),
+        run("vae", 0, None, status="failed"),
+    ]
+    new = [run("c3", 0, 0.875), *(run("dec", seed, 0.625, epochs=4) for seed in range(3))]
+    every = [old[3], new[1], *new[2:], old[0], new[0], old[2]]
+    for name, results in (("old", old), ("new", new), ("every", every)):
+        (tmp_path / name).mkdir()
+        write(tmp_path / name, results, [("c3", "cc")])
+    expected = script(f"equal-digits={tmp_path / 'every'}")
+    numbers = {path.name: path.read_text() for path in (tmp_path / "figures").iterdir()}
+    assert script(f"equal-digits={tmp_path / 'old'}") != expected
+    assert script(f"equal-digits+={tmp_path / 'new'}") == expected
+    assert {path.name: path.read_text() for path in (tmp_path / "figures").iterdir()} == numbers
+    assert "| DEC | 0.625 ± 0.000 |" in expected
+    write(tmp_path / "new", [run("cc", 1, 0.5, epochs=7)])
+    with pytest.raises(SystemExit, match=r"cc on .* different numbers of epochs"):
+        script(f"equal-digits+={tmp_path / 'new'}")
 
 
 def test_figures_in_the_page_are_small():
@@ -114,6 +148,29 @@ def test_the_tables_with_equal_budgets_have_every_seed_beside_them(name):
         values = [run["acc"] for run in of_row if isinstance(run["acc"], float)]
         assert len(values) == row["n"]
         assert not values or sum(values) / len(values) == pytest.approx(row["acc_mean"], abs=1e-5)
+
+
+PLACES = {
+    "mnist-10k": ("equal-mnist-10k", "MNIST-10k"),
+    "digits": ("equal-digits", "digits"),
+    "photos-subset.tar": ("equal-features", "features of photographs"),
+    "cifar10-10k": ("equal-features", "features of CIFAR-10"),
+}
+
+
+@pytest.mark.parametrize("method", methods.names())
+def test_every_method_is_compared_with_the_literature(method):
+    found = []
+    for data, (table, place) in PLACES.items():
+        for row in read_rows(DOCS / "figures" / f"table-{table}.csv"):
+            if row["method"] == method and row["data"].startswith(f"{data},"):
+                found.append(f"{row['acc_mean']:.3f} on {place}")
+    page = (DOCS / "METHODS.md").read_text(encoding="utf-8").partition("## Against the literature")[2]
+    [line] = [line for line in page.splitlines() if line.startswith(f"| `{method}` |")]
+    _, reported, here, reason = (cell.strip() for cell in line.strip("|").split("|"))
+    assert reported
+    assert here == ", ".join(found)
+    assert reason
 
 
 def test_the_differences_below_the_tables_have_their_numbers_beside_them():

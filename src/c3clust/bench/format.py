@@ -99,15 +99,15 @@ def _table_csv(rows: Sequence[Row]) -> str:
 
 def _runs_csv(results: Iterable[Result]) -> str:
     head = ["data", "name", "method", "seed", "status", "reason", *METRICS, *(f"{m}_z" for m in METRICS), *CLOCKS]
-    head += ["budget", "share", "epochs"]
+    head += ["budget", "share", "epochs", "encoder", "folder"]
     lines = []
     for r in results:
         scores = [(kind or {}).get(m) for kind in (r.scores, r.scores_z) for m in METRICS]
         job = [r.job.data, r.job.name, r.job.method, r.job.seed]
         epochs = " ".join(f"{name}={number}" for name, number in (r.allowed or {}).items())
-        budget = [r.job.budget, r.share, epochs]
-        lines.append([*job, r.status, r.reason, *scores, r.seconds, r.processor_seconds, *budget, r.folder])
-    return numbers_csv([*head, "folder"], lines)
+        rest = [r.job.budget, r.share, epochs, r.encoder, r.folder]
+        lines.append([*job, r.status, r.reason, *scores, r.seconds, r.processor_seconds, *rest])
+    return numbers_csv(head, lines)
 
 
 def _differences_csv(rows: Sequence[Row]) -> str:

@@ -20,7 +20,6 @@ from torch import Tensor, nn
 from c3clust import checks, dist
 from c3clust.estimator import method_name
 from c3clust.methods._base import Clusterer, parameters
-from c3clust.methods.ae import reconstruction_errors
 from c3clust.methods.dae import PretrainFields
 from c3clust.networks.readouts import Centred
 from c3clust.ops import full_precision, fuzzy_centres, fuzzy_memberships
@@ -35,8 +34,16 @@ OWN = 0.25  # fraction of phase 2 after which pairs are chosen by the pair netwo
 # 1. Loss
 
 
+def squared_errors(x: Tensor, x_hat: Tensor) -> Tensor:
+    """‖x_i - x̂_i‖² of each sample, the sum over its entries: [N, d], [N, d] -> [N].
+
+    With the mean over d entries, the distances to centres weigh d times as much, and all codes move to one point.
+    """
+    return (x - x_hat).square().sum(dim=1)
+
+
 def fuzzy_errors(errors: Tensor, d2: Tensor, p: Tensor, m: float = 1.5, weight: float = 0.1) -> Tensor:
-    """Σ_k p_ik^m (e_i + 0.1 ‖u_i - μ_k‖²) of each sample: errors: [N]; d2, p: [N, M] -> [N]."""
+    """Σ_k p_ik^m (‖x_i - x̂_i‖² + 0.1 ‖u_i - μ_k‖²) of each sample: errors: [N]; d2, p: [N, M] -> [N]."""
     return (p**m * (errors[:, None] + weight * d2)).sum(dim=1)
 
 
@@ -99,7 +106,7 @@ class FuzzyObjective:
     def __call__(self, network: Centred, batch: Batch) -> dict[str, Tensor]:
         z = network.body(batch.x_a)
         d2 = torch.cdist(z, network.readout.centres).square()
-        errors = reconstruction_errors(network.body.scaled(batch.x_a), network.body.decode(z))
+        errors = squared_errors(network.body.scaled(batch.x_a), network.body.decode(z))
         return {"loss": dist.gather(fuzzy_errors(errors, d2, fuzzy_memberships(d2.detach(), self.m), self.m)).mean()}
 
 

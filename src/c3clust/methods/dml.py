@@ -7,8 +7,7 @@ on its clusters alone, with fuzzy weights.
 Shapes: N samples per batch, D code width, M clusters, A autoencoders.
 
 Departures from the released code: the losses of all clusters are added up, where the released code takes a step for
-each in turn; reconstruction errors are means over the entries of x. The start is trained here; the released code reads
-it from a file that was not released.
+each in turn. The start is trained here; the released code reads it from a file that was not released.
 """
 
 import copy
@@ -19,9 +18,8 @@ from torch import Tensor, nn
 
 from c3clust import checks, dist
 from c3clust.methods._base import Clusterer, parameters
-from c3clust.methods.ae import reconstruction_errors
 from c3clust.methods.dae import PretrainFields
-from c3clust.methods.dcss import fit_fuzzy, fuzzy_stages
+from c3clust.methods.dcss import fit_fuzzy, fuzzy_stages, squared_errors
 from c3clust.ops import fuzzy_centres, fuzzy_memberships
 from c3clust.training import Batch, Stage, TrainingContext
 from c3clust.training.embed import embed_together
@@ -42,7 +40,10 @@ def hard_clusters(centres: Tensor) -> Tensor:
 
 
 def weighted_errors(errors: Tensor, d2: Tensor, p: Tensor, m: float = 1.5) -> Tensor:
-    """Σ_k p_ik^m (e_ik + ‖u_ik - μ_k‖²) of each sample, each cluster with its autoencoder: [N, M] thrice -> [N]."""
+    """Σ_k p_ik^m (‖x_i - x̂_ik‖² + ‖u_ik - μ_k‖²) of each sample, each cluster with its autoencoder.
+
+    errors, d2, p: [N, M] -> [N].
+    """
     return (p**m * (errors + d2)).sum(dim=1)
 
 
@@ -108,7 +109,7 @@ class DMLObjective:
 
     def __call__(self, network: ManyCodes, batch: Batch) -> dict[str, Tensor]:
         x, u = batch.x_a, network.codes(batch.x_a)
-        each = [reconstruction_errors(b.scaled(x), b.decode(u[:, a])) for a, b in enumerate(network.bodies)]  # type: ignore[operator]
+        each = [squared_errors(b.scaled(x), b.decode(u[:, a])) for a, b in enumerate(network.bodies)]  # type: ignore[operator]
         d2 = network.distances(u)
         p = fuzzy_memberships(d2.detach(), network.m)
         errors = torch.stack(each, dim=1)[:, network.owner]  # [N, M]

@@ -72,8 +72,10 @@ class DRC(LabelFields, Clusterer):
 
     Parameters
     ----------
-    tau_f, tau_p : float, default=3.0 and 1.0
-        Temperatures of the contrast of logits and of columns.
+    tau_f, tau_p : float, default=3.0 and 10.0
+        Temperatures of the contrast of logits and of columns. Products of columns are sums over the batch and reach
+        N / M: with a temperature of 1, columns that differ a little have no loss left. 10 was chosen with the accuracy
+        on digits in sight.
     lamb : float, default=2.0
         λ, the weight of the sizes.
     epochs : int or "auto", default="auto"
@@ -85,12 +87,12 @@ class DRC(LabelFields, Clusterer):
     """
 
     tau_f: float = 3.0
-    tau_p: float = 1.0
+    tau_p: float = 10.0
     lamb: float = 2.0
 
     def _check_params(self) -> None:
         checks.number("tau_f", self.tau_f, 1e-3, why="it divides products. A usual value is 3.0.")
-        checks.number("tau_p", self.tau_p, 1e-3, why="it divides products. A usual value is 1.0.")
+        checks.number("tau_p", self.tau_p, 1e-3, why="it divides products. A usual value is 10.0.")
         checks.number("lamb", self.lamb, 0, why="it is the weight of the sizes. A usual value is 2.0.")
         self._check_stage()
 
