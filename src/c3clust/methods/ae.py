@@ -59,7 +59,7 @@ class ReconstructionFields(AutoencoderFields, TrainingFields):
         "auto" comes to about 2500 steps, and at least 10 epochs; chosen, like `batch_size`, with the accuracy on digits
         and MNIST-10k in sight. The literature: 50 to 500 epochs.
     batch_size : int
-        The literature: 256. For the same processor time, the codes of small batches cluster better.
+        The literature: 256. For the same CPU time, the codes of small batches cluster better.
     """
 
     batch_size: int = 64
