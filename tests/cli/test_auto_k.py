@@ -23,7 +23,7 @@ def test_no_number_means_auto_and_one_sentence_says_so(found):
     run, _, done = found
     assert "No -k was given: the number of clusters is estimated from the data" in done.stderr
     assert "160 samples in 4 clusters" in done.stdout
-    assert "4 clusters were found, without labels" in done.stdout
+    assert "4 clusters were estimated, without labels" in done.stdout
     record = json.loads((run / "record.json").read_text())
     assert (record["n_clusters"], record["params"]["n_clusters"]) == (4, "auto")
     assert record["choice"]["ks"][0] == 1

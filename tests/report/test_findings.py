@@ -11,20 +11,20 @@ def test_a_healthy_run_has_no_findings(kinds, new_quality):
 
 def test_empty_clusters(kinds):
     found = kinds([200, 0, 200, 0, 200])["empty"]
-    assert found.text == "Clusters 1 and 3 have no images: 3 clusters were found instead of 5."
+    assert found.text == "Clusters 1 and 3 have no images: there are 3 clusters instead of 5."
     assert found.advice == "That may be correct: fit again with -k 3 to avoid empty clusters."
 
 
 def test_one_empty_cluster_among_named_ones(new_record):
     facts = Facts(new_record(3, 300), {0: 150, 1: 150, 2: 0}, names={0: "cats", 1: "dogs", 2: "birds"})
     assert [f.text for f in findings(facts) if f.kind == "empty"] == [
-        "birds has no images: 2 clusters were found instead of 3."
+        "birds has no images: there are 2 clusters instead of 3."
     ]
 
 
 def test_many_empty_clusters_are_not_all_listed(kinds):
     text = kinds([50] * 10 + [0] * 10)["empty"].text
-    assert text.startswith("Clusters 10, 11, 12, 13, 14, 15 and 4 more have no images: 10 clusters were found")
+    assert text.startswith("Clusters 10, 11, 12, 13, 14, 15 and 4 more have no images: there are 10 clusters")
 
 
 def test_tiny_cluster(kinds):

@@ -20,7 +20,7 @@ LISTS = ("ks", "score", "low", "high", "above_cloud", "kept", "stability", "merg
 def choice(**changes):
     n = len(KS)
     found = {
-        "chosen": 4, "runner_up": 2, "reason": "4 clusters were found, without labels; 2 would be next.",
+        "chosen": 4, "runner_up": 2, "reason": "4 clusters were estimated, without labels; 2 would be next.",
         "ks": KS, "score": [0.0, 0.2, 0.25, 0.4, 0.35, -0.1], "low": [0.0, 0.1, 0.2, 0.35, 0.3, -0.2],
         "high": [0.0, 0.3, 0.3, 0.45, 0.4, 0.0], "above_cloud": [0.1] * n, "kept": [0.9] * n, "stability": [0.8] * n,
         "structure": 12.0, "looked_at": 600, "seconds": 1.0,
@@ -153,7 +153,7 @@ def page_run(new_run, digits, tmp_path_factory):
 def test_the_page_shows_the_evidence(visit, page_run, width, scheme):
     page = visit(page_run.url, width, 812, color_scheme=scheme)
     section = page.locator("#how-many")
-    assert "4 clusters were found, without labels" in section.locator(".lede").inner_text()
+    assert "4 clusters were estimated, without labels" in section.locator(".lede").inner_text()
     chart = section.locator("[data-curve=score]")
     assert "chosen: 4" in chart.locator("svg").text_content()
     assert "next: 2" in chart.locator("svg").text_content()

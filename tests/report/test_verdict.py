@@ -82,6 +82,8 @@ def test_one_cluster_has_no_estimate(judge, new_quality):
 
 def test_clusters_found_and_merged(judge, new_quality):
     assert judge([200, 0, 200]).clusters == "3 clusters were asked for and 2 were found."
+    estimated = judge([200, 0, 200], params={"n_clusters": "auto"})
+    assert estimated.clusters == "3 clusters were estimated, 2 of which contain images."
     merged = judge([200, 200], merged=1, quality=new_quality())
     assert merged.clusters == "3 clusters were asked for; 2 are left after merging."
     assert "estimated without labels before clusters were merged" in merged.headline

@@ -82,7 +82,7 @@ def choose_k(x: np.ndarray, *, scaled: bool, seed: int) -> Choice:
         reason = "No clusters stand out: the samples look like one cloud, so there is one cluster."
         chosen, runner_up = 1, best
     else:
-        reason = f"{chosen} clusters were found, without labels" + (
+        reason = f"{chosen} clusters were estimated, without labels" + (
             f"; {runner_up} would be the next best number." if runner_up else "."
         )
     error, rounded = 2 * evidence.error, _rounded

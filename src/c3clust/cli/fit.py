@@ -249,8 +249,9 @@ def _print_summary(folder: Path, record: "RunRecord") -> None:
     found = findings(facts)
     judged, noun = verdict(facts, found), opt.NOUNS[record.data.get("kind", "image")]
     clusters = "1 cluster" if facts.filled == 1 else f"{facts.filled} clusters"
-    requested = f" ({record.n_clusters} were requested)" if facts.filled != record.n_clusters else ""
-    opt.out(f"{record.data['n']:,} {noun} in {clusters}{requested}, {record.seconds:.0f} s")
+    origin = "estimated" if record.choice else "requested"
+    number = f" ({record.n_clusters} were {origin})" if facts.filled != record.n_clusters else ""
+    opt.out(f"{record.data['n']:,} {noun} in {clusters}{number}, {record.seconds:.0f} s")
     if record.choice:
         opt.out(record.choice["reason"])
     opt.out(judged.headline)

@@ -115,7 +115,7 @@ def empty(facts: Facts) -> Iterator[Finding]:
     if empties and facts.filled > 1 and not few:
         asked, verb = facts.record.n_clusters, "has" if len(empties) == 1 else "have"
         found = asked - len(empties)
-        text = f"{facts.listing(empties)} {verb} no {facts.noun}s: {found} clusters were found instead of {asked}."
+        text = f"{facts.listing(empties)} {verb} no {facts.noun}s: there are {found} clusters instead of {asked}."
         advice = f"That may be correct: fit again with -k {found} to avoid empty clusters."
         yield Finding("warn", "empty", text, advice)
 

@@ -71,6 +71,8 @@ def _clusters(facts: Facts) -> str:
         return f"{asked} clusters were {origin}; {now} are left after merging."
     if counted and now == asked:
         return f"{asked} clusters were found." if asked > 1 else "1 cluster was found."
+    if counted:
+        return f"{asked} clusters were estimated, {now} of which contain {facts.noun}s."
     found = "all were" if now == asked else "1 was" if now == 1 else f"{now} were"
     return f"{asked} clusters were asked for and {found} found."
 
