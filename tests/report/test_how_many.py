@@ -92,8 +92,13 @@ def test_one_cluster_has_a_sentence_only(record):
 
 def test_curves_and_trees_that_do_not_fit_are_left_out(record):
     assert how_many(record(score=[0.1]), Edits(4), "runs/a")["curves"] is None
-    for merges in ([[[9], [1], 0.1]], [[[], [1], 0.1]], [[[0], [1], 0.1]]):
+    for merges in ([[[9], [1], 0.1]], [[[], [1], 0.1]], [[[0], [1], 0.1], [[2], [3], 0.2]]):
         assert tree(merges, Edits(4)) is None
+
+
+def test_an_empty_cluster_is_no_leaf():
+    found = tree([[[0], [3], 0.1], [[2], [0, 3], 0.4]], Edits(4))
+    assert found == {"order": [2, 0, 3], "leaves": [0, 2, 3], "nodes": [[0, 2, 0.1], [1, 3, 0.4]]}
 
 
 def test_the_table_has_a_line_for_each_number(record):

@@ -3,6 +3,7 @@
 import io
 import math
 import shlex
+from itertools import chain
 from typing import Any
 
 from c3clust.records.edits import Edits
@@ -48,9 +49,11 @@ def how_many(record: RunRecord, edits: Edits, run: str) -> dict[str, Any] | None
 def tree(merges: list[Any], edits: Edits) -> dict[str, Any] | None:
     """Leaves in the order in which they are drawn, and nodes [left, right, height], leaves first as in scipy.
 
-    Clusters that the owner merged are one leaf. None if there are too many clusters, or fewer than two.
+    Clusters that the owner merged are one leaf; empty ones, which no merge names, are none. None if there are too many
+    clusters, or fewer than two.
     """
-    live = [c for c in edits.live if c < len(edits.target)]
+    named = {edits.target[c] for *ends, _ in merges for c in chain(*ends) if 0 <= c < len(edits.target)}
+    live = [c for c in edits.live if c in named]
     root, members, nodes = {c: i for i, c in enumerate(live)}, [[c] for c in live], []
     for a, b, height in merges:
         ends = [edits.target[c] for group in (a, b) for c in group[:1] if 0 <= c < len(edits.target)]

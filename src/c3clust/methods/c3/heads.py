@@ -59,7 +59,7 @@ def fit_heads(
     unit = not scaled and lengths_alike(x)
     z, centre, scale = scale_rows(x, unit)
     neighbours = nearest_neighbours(z, neighbour_count(len(z), K, s.neighbours))  # [n, k]
-    dims = head_dims(*z.shape, s.members, rng)  # [M, f]
+    dims = head_dims(len(z), z.shape[1], s.members, rng)  # [M, f]
     rows, smooth = member_rows(z, dims, unit), smoothed(z, neighbours)
     start = starts(np.stack([smooth[:, d] for d in dims]), K, s.anchors, rng)  # [M, n]
     priors = PRIORS[prior] if isinstance(prior, str) else (float(prior),)
