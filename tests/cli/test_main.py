@@ -64,6 +64,7 @@ finally:
 @pytest.mark.parametrize(("words", "others"), LIGHT)
 def test_commands_that_train_nothing_import_little(words, others, tmp_path):
     RunRecord(method="c3", n_clusters=3, params={}, seed=0, data={"n": 9}).write(tmp_path / "record.json")
+    (tmp_path / "assignments.csv").write_text("name,cluster,confidence\n0,1,0.9\n")
     words = [str(tmp_path) if word == "RUN" else word for word in words]
     done = subprocess.run([sys.executable, "-c", REPORT, *words], capture_output=True, text=True, check=False)
     assert not (HEAVY | others) & set(done.stderr.splitlines()[-1].split())

@@ -48,7 +48,7 @@ def test_a_lock_that_names_nobody_is_void(tmp_path, content):
 
 
 def test_a_folder_that_is_not_there(tmp_path):
-    with pytest.raises(RunError, match="cannot be written"), locked(tmp_path / "nowhere"):
+    with pytest.raises(RunError, match="does not exist, or is not a folder"), locked(tmp_path / "nowhere"):
         pass
 
 
