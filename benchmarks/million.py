@@ -3,7 +3,7 @@
     python -m benchmarks.million [--quick] [--draw]
 
 The vectors are normal around random centres, in one .npy file. fit and predict are real commands in processes of their
-own, on one thread; times are those of the processor, which a busy machine does not change, and beside them on the wall.
+own; times are CPU time, which a busy machine hardly changes, and beside it on the wall.
 Peak memory is VmHWM of Linux, libraries and the pages of the file included. The results go to
 docs/figures/million.csv, and `--draw` draws docs/figures/million.png from that file.
 """
@@ -143,8 +143,9 @@ def draw() -> None:
             some = [row for row in rows if (row["command"], row["stage"]) == (what, stage)]
             n, seconds = ([float(row[name]) for row in some] for name in ("n", "seconds"))
             axis.plot(n, seconds, "ko-" if stage == "whole command" else "o-", label=stage)
-        axis.set(title=what, xlabel="vectors", ylabel="seconds of the processor", xlim=0, ylim=0)
-        axis.legend(fontsize=7)
+        axis.set(title=what, xlabel="vectors", ylabel="seconds of CPU time", xlim=0)
+        axis.set_ylim(0, 1.4 * axis.get_ylim()[1])  # room for the legend
+        axis.legend(fontsize=7, ncols=2, loc="upper left")
     for what in ("fit", "predict"):
         some = [row for row in rows if (row["command"], row["stage"]) == (what, "whole command")]
         axes[2].plot([float(row["n"]) for row in some], [float(row["peak_gib"]) for row in some], "o-", label=what)
