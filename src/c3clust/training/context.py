@@ -182,8 +182,8 @@ def find_device(device: str) -> torch.device:
     try:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError, TypeError) as error:
-        reason = str(error).splitlines()[0]
-        raise InputError(f'device={device!r} cannot be used here: {reason} Use device="auto" or "cpu".') from None
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise InputError(f'device={device!r} cannot be used here: {reason}. Use device="auto" or "cpu".') from None
     return torch.device(device)
 
 
