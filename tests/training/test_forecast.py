@@ -78,33 +78,35 @@ def test_a_long_run_names_the_faster_way_and_each_stage_is_told(clock):
     assert told.news() == "Training takes about 16 min more."
 
 
-def test_the_time_without_other_programs_is_told_too(clock, monkeypatch):
+@pytest.fixture
+def steps(clock, monkeypatch):
+    """Three steps of 10 s each, of which each uses so many seconds of CPU time."""
     used = [0.0]
     monkeypatch.setattr(forecast.time, "process_time", lambda: used[0])
-    for on_cpu, told in ((True, "about 40 min, or 4 min without the other programs on"), (False, "about 40 min (ep")):
-        busy = Forecast([Stage("one", 80, 8, 1e-3)], faster="A smaller size is faster.", on_cpu=on_cpu)
-        busy.begin(0, 80, 3)
-        busy.ready()
+
+    def train(told, cpu_seconds):
+        told.begin(0, 80, 3)
+        told.ready()
         for _ in range(3):
             clock(10)
-            used[0] += 1
-            busy.step()
-        news = busy.news()
+            used[0] += cpu_seconds
+            told.step()
+        return told.news()
+
+    return train
+
+
+def test_the_time_without_other_programs_is_told_too(steps):
+    for on_cpu, told in ((True, "about 40 min, or 4 min without the other programs on"), (False, "about 40 min (ep")):
+        busy = Forecast([Stage("one", 80, 8, 1e-3)], faster="A smaller size is faster.", on_cpu=on_cpu)
+        news = steps(busy, 1)
         assert told in news
         assert news.endswith("A smaller size is faster.") == (not on_cpu)  # that of 4 min is not needed
 
 
-def test_two_threads_alone_are_not_busy(clock, monkeypatch):
-    used = [0.0]
-    monkeypatch.setattr(forecast.time, "process_time", lambda: used[0])
+def test_two_threads_alone_are_not_busy(steps):
     told = Forecast([Stage("one", 80, 8, 1e-3)], on_cpu=True)
-    told.begin(0, 80, 3)
-    told.ready()
-    for _ in range(3):
-        clock(10)
-        used[0] += 18
-        told.step()
-    assert told.news() == "Training takes about 40 min (epochs: one 80)."
+    assert steps(told, 18) == "Training takes about 40 min (epochs: one 80)."
 
 
 def test_short_training_needs_no_line(clock):
