@@ -45,7 +45,8 @@ class Settings:
     neighbours: int = 25  # k at most; never more than half a cluster of average size
     beta: float = 0.6  # sharpness of the objective; TEMI's value
     tau: float = 0.1  # temperature of the logits
-    passes: int = 40  # over the samples, in at least 300 and at most 800 steps
+    passes: int = 40  # over the samples
+    steps: tuple[int, int] = (300, 800)  # at least and at most
     batch: int = 512  # B at most
     lr: float = 3e-3  # of Adam; falls to 0 over the second half
     momentum: float = 0.9  # of the teacher, per pass over the samples
@@ -80,7 +81,7 @@ def head_dims(n: int, F: int, M: int, rng: np.random.Generator) -> np.ndarray:
 
 def step_count(n: int, s: Settings) -> int:
     """Steps of training. With few passes the teacher hardly moves, and members stay where they started."""
-    return int(np.clip(s.passes * n // min(s.batch, n), 300, 800))
+    return int(np.clip(s.passes * n // min(s.batch, n), *s.steps))
 
 
 # 2. Starts
