@@ -132,14 +132,11 @@ def _suggestions(run: Path, given: list[str]) -> list[str]:
 
 def _show(run: Path, edits: "Edits", as_json: bool) -> None:
     """Print the current clusters and their sizes."""
-    from collections import Counter
-
     from c3clust.records.assignments import Assignments
     from c3clust.records.changes import current
 
     labels, names = edits.apply(Assignments.read(current(run)).clusters)
-    sizes = Counter(labels.tolist())
-    clusters = [{**each, "size": sizes[each["cluster"]]} for each in edits.plain()]
+    clusters = edits.plain(labels)
     if as_json:
         opt.json_out({"run": run, "clusters": clusters})
         return

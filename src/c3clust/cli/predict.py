@@ -113,15 +113,9 @@ class _Prediction:
             self.print_summary()
         opt.print_skipped(self.skipped)
 
-    @property
-    def sizes(self) -> dict[int, int]:
-        from collections import Counter
-
-        return dict(Counter(int(cluster) for cluster in self.assignments.clusters))
-
     def plain(self) -> dict[str, Any]:
         """For JSON; the samples only if they are not written to a file."""
-        sizes, names, rows = self.sizes, self.edits.names, zip(*astuple(self.assignments), strict=True)
+        names, rows = self.edits.names, zip(*astuple(self.assignments), strict=True)
         samples = [
             {"name": name, "cluster": int(m), "cluster_name": names.get(int(m)), "confidence": float(c)}
             for name, m, c in rows
@@ -131,14 +125,17 @@ class _Prediction:
             "source": self.source,
             "out": self.out,
             "n": len(samples),
-            "clusters": [{**each, "size": sizes.get(each["cluster"], 0)} for each in self.edits.plain()],
+            "clusters": self.edits.plain(self.assignments.clusters),
             "samples": samples if self.out is None else None,
             "skipped": opt.skipped_plain(self.skipped),
         }
 
     def print_summary(self) -> None:
         """Number of samples per cluster, the largest first."""
-        sizes = sorted(self.sizes.items(), key=lambda pair: (-pair[1], pair[0]))
+        from collections import Counter
+
+        counts = Counter(self.assignments.clusters.tolist())
+        sizes = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
         n, clusters = len(self.assignments.clusters), "1 cluster" if len(sizes) == 1 else f"{len(sizes)} clusters"
         opt.out(f"{n:,} {'sample' if n == 1 else 'samples'} in {clusters}: {self.out}")
         for cluster, size in sizes[:MOST]:

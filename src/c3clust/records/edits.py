@@ -10,6 +10,7 @@ another: labels follow the numbers, not the largest of the added probabilities.
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -77,10 +78,14 @@ class Edits:
         """The name that a cluster was given, or "cluster" and its number."""
         return self.names.get(cluster, f"cluster {cluster}")
 
-    def plain(self) -> list[dict[str, Any]]:
-        """The clusters in use as JSON can hold them: number, name that was given or null, clusters merged into it."""
+    def plain(self, labels: Any) -> list[dict[str, Any]]:
+        """The clusters in use as JSON can hold them: number, name given or null, clusters merged into it, size.
+
+        labels: [n], edited.
+        """
         merged = {i: [k for k, t in enumerate(self.target) if t == i and k != i] for i in self.live}
-        return [{"cluster": i, "name": self.names.get(i), "merged": merged[i]} for i in self.live]
+        sizes = Counter(np.asarray(labels).tolist())
+        return [{"cluster": i, "name": self.names.get(i), "merged": merged[i], "size": sizes[i]} for i in self.live]
 
     def apply(self, labels: Any) -> tuple[np.ndarray, dict[int, str]]:
         """The edited labels for the labels of the model, and the name of each cluster in use. -1, no cluster, stays."""
