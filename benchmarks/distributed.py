@@ -58,8 +58,8 @@ class Watched:
 def training(quick: bool, folder: Path) -> Callable[[], Times]:
     """Steps of CC on 32 px with the small network, batch 256 of all processes."""
     from c3clust import augment
+    from c3clust.features.preprocess import Preprocessor
     from c3clust.methods.cc import CC
-    from c3clust.preprocess import Preprocessor
     from c3clust.training import Stage, TrainingContext
 
     steps, batch = (3, 64) if quick else (8, 256)
@@ -104,8 +104,8 @@ def encoding(quick: bool, folder: Path) -> Callable[[], Times]:
 
 def prediction(quick: bool, folder: Path) -> Callable[[], Times]:
     """Clusters of pictures of 64 px by a network with random weights, from memory."""
+    from c3clust.features.preprocess import Preprocessor
     from c3clust.methods.cc import CC
-    from c3clust.preprocess import Preprocessor
 
     n = 64 if quick else 2048
     x = np.random.default_rng(0).integers(0, 256, (n, 3, 64, 64), dtype=np.uint8)

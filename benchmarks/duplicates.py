@@ -14,7 +14,8 @@ from pathlib import Path
 from PIL import Image
 
 from benchmarks.harness import SHARED, Row, clock, skipped
-from c3clust import data, duplicates, encoders
+from c3clust import data, encoders
+from c3clust.data import duplicates
 
 ARCHIVES = ("photos-subset.tar", "dogs-subset.tar", "tiny-imagenet-subset.tar")
 PHOTOGRAPHS, COPIES, SEED = 1000, 100, 0

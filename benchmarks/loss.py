@@ -16,8 +16,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from benchmarks import harness
+from c3clust.losses.onepass import instance_loss
 from c3clust.methods.c3.loss import one_pass_c3_loss
-from c3clust.onepass import instance_loss
 
 ZETA, GAMMA, TAU_I, D = 0.6, 0.1, 0.5, 128
 

@@ -29,14 +29,14 @@ FIGURE = Path(__file__).parents[1] / "docs" / "figures" / "million"
 # stage: where the function is that does it
 FIT = {
     "read": "c3clust.data:load",
-    "scale": "c3clust.preprocess:Preprocessor.fit",
+    "scale": "c3clust.features.preprocess:Preprocessor.fit",
     "train heads": "c3clust.methods.c3.estimator:C3._fit",
     "assign": "c3clust.training.context:TrainingContext.outputs",
-    "outliers": "c3clust.prediction:Prediction._judge",
+    "outliers": "c3clust.estimator.prediction:Prediction._judge",
     "write": "c3clust.runs.run:Run._write",
     "report": "c3clust.runs.run:write_report",
 }
-PREDICT = {"read": "c3clust.data:load", "predict": "c3clust.prediction:Prediction._predict"}
+PREDICT = {"read": "c3clust.data:load", "predict": "c3clust.estimator.prediction:Prediction._predict"}
 
 
 def write_vectors(path: Path, n: int) -> np.ndarray:

@@ -25,7 +25,7 @@ from PIL import Image
 from c3clust.bench import Job, Result
 from c3clust.bench.format import write
 from c3clust.bench.statistics import METRICS, rows
-from c3clust.text import from_cell
+from c3clust.files.text import from_cell
 
 DOCS = Path(__file__).parent
 NUMBERS = ("table", "runs", "differences")

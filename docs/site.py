@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mkdocs.structure.files import File
 
-from c3clust import catalog
+from c3clust.files import catalog
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = {"Architecture": "ARCHITECTURE.md", "Contributing": "CONTRIBUTING.md", "Changes": "CHANGELOG.md"}

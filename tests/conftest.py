@@ -29,7 +29,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="session", autouse=True)
 def own_key(tmp_path_factory):
-    """Runs are sealed with a key of the tests, not with that of whoever runs them (seal.py)."""
+    """Runs are sealed with a key of the tests, not with that of whoever runs them (records/ownership.py)."""
     os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
 
 

@@ -20,17 +20,20 @@ import torch.multiprocessing as mp
 from PIL import Image
 from torch import nn
 
-from c3clust import augment, cluster_count, data, dist, duplicates, encoders, methods
-from c3clust.choose_k import without_evidence
+from c3clust import augment, data, dist, encoders, methods
+from c3clust.consensus.fit import fit_heads
+from c3clust.consensus.graph import read_clusters
+from c3clust.data import duplicates
+from c3clust.data.duplicates import pictures
+from c3clust.data.duplicates.nearest import nearest
 from c3clust.dist import collectives
-from c3clust.duplicates import pictures
-from c3clust.duplicates.nearest import nearest
 from c3clust.encoders.image import ImageEncoder
+from c3clust.estimator.base import cluster_count
+from c3clust.features.n_clusters import without_evidence
+from c3clust.features.neighbours import nearest_neighbours
 from c3clust.methods.adc import ADCObjective, AssociationNet
 from c3clust.methods.ae import AEObjective
 from c3clust.methods.c3 import C3Objective
-from c3clust.methods.c3.graph import read_clusters
-from c3clust.methods.c3.heads import fit_heads
 from c3clust.methods.c3.images import GuidedObjective
 from c3clust.methods.c3.loss import positives_per_view
 from c3clust.methods.cc import CCObjective
@@ -66,7 +69,6 @@ from c3clust.methods.temi import TEMIObjective, UnitHeads
 from c3clust.methods.turtle import TaskNet, TURTLEObjective
 from c3clust.methods.vae import VAEObjective, VariationalAutoencoder
 from c3clust.metrics import rand_index
-from c3clust.neighbours import nearest_neighbours
 from c3clust.networks import ClusterNet
 from c3clust.networks.adversarial import Adversaries
 from c3clust.networks.autoencoder import Autoencoder

@@ -25,10 +25,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from c3clust import CC, data, load, model_io, report
+from c3clust import CC, data, load, report
 from c3clust.data.sources import cifar
 from c3clust.data.sources.idx import read_idx
 from c3clust.errors import C3ClustError
+from c3clust.files import model_io
 from c3clust.records.assignments import Assignments
 from c3clust.records.edits import Edits
 from c3clust.records.record import RunRecord

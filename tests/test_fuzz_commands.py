@@ -22,7 +22,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from c3clust import CC, data, model_io
+from c3clust import CC, data
+from c3clust.files import model_io
 from c3clust.runs import Run
 from c3clust.training.checkpoint import Checkpoints
 

@@ -7,7 +7,7 @@ from sklearn.datasets import load_digits
 
 from c3clust import data, load, methods
 from c3clust.errors import InputError, RunError
-from c3clust.preprocess import PIXEL_MAX
+from c3clust.features.preprocess import PIXEL_MAX
 
 SMALL = {
     "n_clusters": 3, "cc_epochs": 1, "pretrain_epochs": 1, "epochs": 1, "hidden": (16,), "n_init": 2, "members": 1,

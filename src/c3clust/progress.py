@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from c3clust import dist
-from c3clust.text import duration
+from c3clust.files.text import duration
 
 __all__ = ["Bar", "bar", "counter"]
 

@@ -19,7 +19,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from c3clust import metrics
 from c3clust.errors import InputError
-from c3clust.estimator import Estimator
+from c3clust.estimator.base import Estimator
 from c3clust.methods import find, load_model
 
 __all__ = ["CHECKS", "ENOUGH", "Subject", "check_method", "small"]
@@ -69,7 +69,7 @@ def check_method(cls: Any, scikit_learn: bool = True, **params: Any) -> None:
     Parameters
     ----------
     cls : class or str
-        A subclass of `c3clust.estimator.Estimator`, or "module:Class"; any clusterer of scikit-learn is adapted.
+        A subclass of `c3clust.estimator.base.Estimator`, or "module:Class"; any clusterer of scikit-learn is adapted.
     scikit_learn : bool
         Also run scikit-learn's estimator checks, which take longer.
     params
@@ -77,7 +77,7 @@ def check_method(cls: Any, scikit_learn: bool = True, **params: Any) -> None:
     """
     cls = find(cls) if isinstance(cls, str) else cls
     if not (isinstance(cls, type) and issubclass(cls, Estimator)):
-        raise InputError(f'{cls!r} is not a subclass of c3clust.estimator.Estimator: give one, or "module:Class".')
+        raise InputError(f'{cls!r} is not a subclass of c3clust.estimator.base.Estimator: give one, or "module:Class".')
     subject = Subject(cls, params)
     for check in CHECKS:
         try:

@@ -8,8 +8,9 @@ import pytest
 from safetensors.torch import load_file, save_file
 
 import c3clust
-from c3clust import C3, CC, KMeans, encoders, model_io
+from c3clust import C3, CC, KMeans, encoders
 from c3clust.errors import RunError
+from c3clust.files import model_io
 
 FOREIGN = ["st:{folder}", "bert:{folder}", "hf:{folder}", "hf:someone/model", "st:someone/model", "timm:resnet18"]
 

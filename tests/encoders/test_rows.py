@@ -6,9 +6,10 @@ from sklearn.compose import make_column_transformer
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import c3clust
-from c3clust import C3, CC, KMeans, data, model_io
+from c3clust import C3, CC, KMeans, data
 from c3clust.encoders.rows import TableEncoder
 from c3clust.errors import InputError, RunError
+from c3clust.files import model_io
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ import math
 import pytest
 import torch
 
+from c3clust.losses.terms import nt_xent
 from c3clust.methods.cc import cluster_contrast_loss, cluster_loss, instance_loss
-from c3clust.ops import nt_xent
 
 
 def unit(n, d, seed=0, dtype=torch.float64):

@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from c3clust import augment
+from c3clust.losses.terms import kl_rows, sharpened
 from c3clust.methods.dec import DEC, DECObjective, SharpenedTarget, prepare_sharpening
 from c3clust.networks.autoencoder import Autoencoder
 from c3clust.networks.readouts import Centred
-from c3clust.ops import kl_rows, sharpened
 from c3clust.training import Batch, TrainingContext
 
 

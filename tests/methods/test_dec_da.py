@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
+from c3clust.losses.terms import sharpened
 from c3clust.methods.dec_da import DECDA, DECDAObjective
 from c3clust.networks.autoencoder import Autoencoder
 from c3clust.networks.readouts import Centred
-from c3clust.ops import sharpened
 from c3clust.training import Batch
 
 

@@ -3,10 +3,10 @@
 import pytest
 import torch
 
+from c3clust.losses.terms import fuzzy_centres, fuzzy_memberships
 from c3clust.methods.idecf import IDECFObjective, MembershipNet, fuzzy_cost
 from c3clust.networks.autoencoder import Autoencoder
 from c3clust.networks.readouts import Centred
-from c3clust.ops import fuzzy_centres, fuzzy_memberships
 from c3clust.training import Batch
 
 

@@ -12,11 +12,11 @@ from torch.nn import functional as F
 
 from c3clust import C3, CC, load
 from c3clust.errors import InputError, RunError
+from c3clust.losses.terms import entropy
 from c3clust.methods import export_checkpoint, import_checkpoint
 from c3clust.methods._released import _which, read_checkpoint, write_checkpoint
 from c3clust.networks import ClusterNet
 from c3clust.networks.resnet import RESNETS, ResNet
-from c3clust.ops import entropy
 
 WIDTHS = (64, 128, 256, 512)
 LAYERS = {"resnet18": (2, 2, 2, 2), "resnet34": (3, 4, 6, 3)}

@@ -5,9 +5,9 @@ import math
 import pytest
 import torch
 
+from c3clust.losses.terms import nt_xent
 from c3clust.methods.tcl import TCL, TCLObjective, confident_labels, twin_loss
 from c3clust.networks import ClusterNet
-from c3clust.ops import nt_xent
 from c3clust.training import Batch
 
 

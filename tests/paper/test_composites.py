@@ -8,7 +8,7 @@ import pytest
 
 from c3clust import paper
 from c3clust.bench import Job, Result
-from c3clust.bench.five import five
+from c3clust.bench.paper_table import five
 from c3clust.bench.statistics import rows as table_rows
 from c3clust.errors import InputError
 from c3clust.paper import fig_convergence, fig_zeta, table

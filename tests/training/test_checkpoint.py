@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from c3clust import augment, load, methods, model_io
+from c3clust import augment, load, methods
 from c3clust.errors import RunError
+from c3clust.files import model_io
 from c3clust.methods.cc import fit_head
 from c3clust.runs import RunConfig
 

@@ -11,9 +11,9 @@ from torch import Tensor
 from c3clust.augment import colour, colour_matrix, geometry
 from c3clust.augment.checks import check_choice, check_number, check_probabilities, check_range
 from c3clust.augment.handwriting import Handwriting
-from c3clust.augment.rows import Rows
 from c3clust.augment.scratch import scratch
-from c3clust.augment.words import Words
+from c3clust.augment.table import Rows
+from c3clust.augment.text import Words
 from c3clust.errors import InputError, suggest
 
 Size = tuple[int, ...]  # (height, width), or (features,)

@@ -24,7 +24,7 @@ from torch import Generator, nn
 from c3clust import methods
 from c3clust.bench.job import Job, write_json
 from c3clust.errors import RunError
-from c3clust.files import read_json
+from c3clust.files.atomic import read_json
 from c3clust.training.checkpoint import Checkpoints, TrainingState
 
 __all__ = ["Allowance", "Cost", "Meter", "allowance", "share_of"]

@@ -8,7 +8,7 @@ import numpy as np
 
 from c3clust.bench.job import Result
 from c3clust.bench.statistics import ENOUGH, METRICS, Row, Scores, best, compare, mean_and_std, rows, title
-from c3clust.files import write_atomically
+from c3clust.files.atomic import write_atomically
 from c3clust.records.tables import csv_text
 
 FILES = ("table.md", "table.tex", "table.csv", "runs.csv", "differences.csv")

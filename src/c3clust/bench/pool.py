@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from c3clust.bench.job import DONE, Job, Result, folder_of, result_of, write_json, write_result
-from c3clust.files import append_to
+from c3clust.files.atomic import append_to
 
 PAUSE = 0.1  # seconds between two polls of the workers
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")

@@ -16,7 +16,7 @@ from c3clust import data, methods
 from c3clust.bench.format import markdown_table, numbers_csv
 from c3clust.bench.job import Job, Result, result_of
 from c3clust.errors import InputError, suggest
-from c3clust.text import duration
+from c3clust.files.text import duration
 
 FOLDER = "rehearsal"
 NOTE = "A rehearsal of a few steps, not a result: the scores mean nothing."  # in the tables and figures of one

@@ -231,7 +231,7 @@ def _rehearse(planned: "list[Job]", rehearsal: "Rehearsal", folder: Path, jobs: 
 def _tell_costs(pairs: "list[tuple[Job, Result]]", rehearsal: "Rehearsal", folder: Path, quiet: bool) -> None:
     """Print and store the table of costs."""
     from c3clust.bench.rehearsal import costs, markdown, numbers, untold
-    from c3clust.files import write_atomically
+    from c3clust.files.atomic import write_atomically
 
     found = costs(pairs, rehearsal.gpu)
     text = markdown(found, rehearsal, untold(pairs))

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 from itertools import islice
 
-from c3clust import catalog
+from c3clust.files import catalog
 
 __all__ = ["data", "encoders", "experiments", "last_words", "listings", "methods", "recipes", "runs"]
 

@@ -5,10 +5,10 @@ from typing import Annotated, Any
 
 import typer
 
-from c3clust import catalog
 from c3clust.cli import complete
 from c3clust.cli import options as opt
 from c3clust.errors import InputError, suggest
+from c3clust.files import catalog
 
 __all__ = ["list_"]
 

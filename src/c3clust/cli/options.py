@@ -16,7 +16,7 @@ import typer
 
 from c3clust.cli import complete
 from c3clust.errors import InputError, ProcessError
-from c3clust.text import encoded, printable
+from c3clust.files.text import encoded, printable
 
 NOUNS = {"image": "images", "vector": "samples", "text": "texts", "table": "rows"}
 MAX_SKIPPED = 20  # unreadable files that are listed on the screen

@@ -162,7 +162,7 @@ def _load(run: Path, given: dict[str, str | None]) -> tuple[Any, dict[str, Any]]
     """The model of a run folder or of an .onnx file, which needs no torch, and how it reads samples."""
     named = {name: value for name, value in given.items() if value}
     if run.suffix == ".onnx" and not run.is_dir():
-        from c3clust import onnx_model
+        from c3clust.export import onnx_model
 
         if named:
             raise InputError(f"{run} contains everything that predict needs: omit --{next(iter(named))}.")

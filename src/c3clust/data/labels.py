@@ -10,7 +10,7 @@ from c3clust.data.io.cells import LABELS, find_column, read_cells, words
 from c3clust.data.samples import Dataset
 from c3clust.data.sources.arrays import label_codes
 from c3clust.errors import DataError, InputError, first_line
-from c3clust.files import expanded
+from c3clust.files.atomic import expanded
 
 __all__ = ["with_label_file"]
 

@@ -24,7 +24,7 @@ from c3clust.data.sources.shards import read_url
 from c3clust.data.sources.table import from_frame, is_frame
 from c3clust.data.sources.texts import are_texts, from_texts
 from c3clust.errors import DataError, InputError, suggest
-from c3clust.files import expanded
+from c3clust.files.atomic import expanded
 
 SUBSET = re.compile(r"(?P<name>.+)-(?P<thousands>[1-9][0-9]*)k")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from c3clust.data.source import Claim, PublicDataset
 from c3clust.errors import DataError
-from c3clust.files import expanded
+from c3clust.files.atomic import expanded
 
 HOME = Path("~/.cache/c3clust")
 

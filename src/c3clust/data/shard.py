@@ -14,7 +14,7 @@ from c3clust.data.io.stream import Stream, in_blocks
 from c3clust.data.loading import load_listed
 from c3clust.data.sources.folder import folder_labels
 from c3clust.errors import DataError, InputError
-from c3clust.files import move
+from c3clust.files.atomic import move
 
 __all__ = ["write_shards"]
 

@@ -23,7 +23,7 @@ from c3clust.dist.collectives import (
     sum_gradients,
     total,
 )
-from c3clust.dist.ends import last_words
+from c3clust.dist.shutdown import last_words
 from c3clust.dist.group import join, leave, rank, wait, world_size
 
 __all__ = [

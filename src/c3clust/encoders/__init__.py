@@ -2,7 +2,7 @@
 
 Each type of encoder is a file of this folder with
 
-    EXAMPLES                      what each spec is, by spec as users write it; literals, which catalog.py reads
+    EXAMPLES                      what each spec is, by spec as users write it; literals, which files/catalog.py reads
     BUILT_IN                      (optional) the specs whose weights are installed as a package, or that have none. Only
                                   these are loaded because a file names them (docs/SECURITY.md)
     claims(spec) -> bool          whether the spec is of this type
@@ -24,11 +24,11 @@ from typing import Any
 
 from torch import nn
 
-from c3clust import catalog
 from c3clust.data.samples import Dataset
 from c3clust.encoders.base import Encoder
 from c3clust.encoders.store import LazyFeatures, features, lazy_features
 from c3clust.errors import InputError
+from c3clust.files import catalog
 
 __all__ = [
     "Encoder", "LazyFeatures", "auto", "examples", "features", "from_config", "is_built_in", "lazy_features", "load",

@@ -17,7 +17,7 @@ from c3clust.data.samples import Dataset
 from c3clust.encoders.base import about
 from c3clust.encoders.image import ImageEncoder
 from c3clust.errors import MissingExtraError, RunError, first_line
-from c3clust.files import read_json
+from c3clust.files.atomic import read_json
 
 NAME = "efficientnet-lite0"
 EXAMPLES = {

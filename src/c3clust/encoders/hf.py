@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from c3clust.encoders.base import about
 from c3clust.encoders.image import ImageEncoder
 from c3clust.errors import MissingExtraError, RunError, first_line
-from c3clust.files import expanded
+from c3clust.files.atomic import expanded
 
 EXAMPLES = {
     "hf:NAME_OR_FOLDER": "photographs: a vision model of transformers, from a folder or huggingface.co; c3clust[hf]",

@@ -4,8 +4,8 @@
     categories    one feature per category, for the 50 most frequent
     missing       0 in all features of the column; likewise a category that is not in the training data
 
-So a missing value is encoded like one that a view masks (augment/rows.py). The learned parameters are stored as numbers
-and words in model.json. Columns without information about the rows are left out, with a note.
+So a missing value is encoded like one that a view masks (augment/table.py). The learned parameters are stored as
+numbers and words in model.json. Columns without information about the rows are left out, with a note.
 """
 
 import logging

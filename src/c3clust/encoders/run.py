@@ -13,7 +13,7 @@ from torch import Tensor
 from c3clust.augment import Policy
 from c3clust.data.samples import Dataset, Samples
 from c3clust.encoders.base import Encoder, about
-from c3clust.files import read_bytes
+from c3clust.files.atomic import read_bytes
 
 EXAMPLES = {
     "RUN_FOLDER": "z of the network of a finished run",

@@ -27,7 +27,7 @@ from c3clust.data.samples import Dataset, Texts
 from c3clust.encoders.base import Encoder, about
 from c3clust.encoders.hf import pretrained, quiet_transformers
 from c3clust.errors import DataError, InputError, MissingExtraError, first_line
-from c3clust.files import expanded
+from c3clust.files.atomic import expanded
 
 MINILM = "minilm"
 BUILT_IN = (MINILM,)

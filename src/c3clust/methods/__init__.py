@@ -5,11 +5,14 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from c3clust import catalog, data, dist
+from c3clust import data, dist
 from c3clust.encoders import is_built_in, register
 from c3clust.encoders.run import Runs
 from c3clust.errors import InputError, RunError, suggest
-from c3clust.estimator import method_name
+from c3clust.estimator.base import method_name
+from c3clust.estimator.saving import read_model, restore
+from c3clust.estimator.splits import Split
+from c3clust.files import catalog
 from c3clust.methods._own import installed, load_own
 from c3clust.methods._released import read_checkpoint, write_checkpoint
 from c3clust.records.assignments import Assignments
@@ -20,8 +23,6 @@ from c3clust.records.record import RunRecord
 from c3clust.runs import Run, RunConfig, write_report
 from c3clust.runs.lock import locked
 from c3clust.runs.trust import trusted
-from c3clust.saved import read_model, restore
-from c3clust.splits import Split
 from c3clust.training.checkpoint import Checkpoints
 
 __all__ = [

@@ -12,12 +12,12 @@ from torch import nn
 
 from c3clust import checks
 from c3clust.errors import InputError
-from c3clust.estimator import Estimator, TrainingOptions
+from c3clust.estimator.base import Estimator, TrainingOptions
+from c3clust.features.preprocess import SCALES, InputOptions
 from c3clust.methods._documentation import Documented, with_inherited_entries
 from c3clust.methods._hub import Pretrained
 from c3clust.networks.autoencoder import Autoencoder
 from c3clust.networks.readouts import Centred
-from c3clust.preprocess import SCALES, InputOptions
 from c3clust.training import Stage, TrainingContext, auto_epochs
 
 __all__ = [

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from c3clust import checks, data, encoders, metrics
+from c3clust.consensus.fit import fit_heads
 from c3clust.data.samples import Dataset
 from c3clust.errors import InputError, RunError
+from c3clust.estimator.splits import Split
 from c3clust.methods import load_model
-from c3clust.methods.c3.heads import fit_heads
 from c3clust.records.assignments import Assignments, read_labels
 from c3clust.records.changes import Change, current, new_change
 from c3clust.records.duplicates import Duplicates
@@ -24,7 +25,6 @@ from c3clust.report import render
 from c3clust.runs import RunConfig, build_view, trusted
 from c3clust.runs.lock import locked
 from c3clust.runs.run import FEATURES
-from c3clust.splits import Split
 
 __all__ = ["regroup", "split"]
 

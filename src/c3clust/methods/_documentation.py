@@ -2,7 +2,7 @@
 
 import re
 
-from c3clust.estimator import method_name
+from c3clust.estimator.base import method_name
 
 __all__ = ["Documented", "with_inherited_entries"]
 

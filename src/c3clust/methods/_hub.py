@@ -1,7 +1,7 @@
-"""Folders in the layout of Hugging Face, and its hub: `save_pretrained`, `from_pretrained`, `push_to_hub`.
+"""A fitted estimator for use elsewhere: one ONNX file, folders in the layout of Hugging Face, and its hub.
 
-These are the methods of huggingface_hub's ModelHubMixin, which also does the work. Only an address
-"hf://OWNER/NAME" and `push_to_hub` use the network; a path never does.
+`save_pretrained`, `from_pretrained` and `push_to_hub` are the methods of huggingface_hub's ModelHubMixin, which also
+does the work. Only an address "hf://OWNER/NAME" and `push_to_hub` use the network; a path never does.
 """
 
 from importlib.util import find_spec
@@ -11,7 +11,7 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from c3clust.errors import InputError, MissingExtraError, RunError, first_line
-from c3clust.estimator import method_name
+from c3clust.estimator.base import method_name
 from c3clust.records.changes import current
 from c3clust.records.record import RunRecord
 from c3clust.report.card import model_card
@@ -24,7 +24,17 @@ FILES = [*PARTS[:3], *(f"changes/*/{part}" for part in PARTS)]  # what is downlo
 
 
 class Pretrained:
-    """What an estimator has for Hugging Face."""
+    """What an estimator has for ONNX and Hugging Face."""
+
+    def to_onnx(self, path: str | Path) -> Path:
+        """Write one ONNX file from pixels (through the encoder) or features to z, probabilities and labels.
+
+        `c3clust.export.onnx_model.load` and `c3clust predict` read it without torch; docs/DEPLOY.md says how others do.
+        """
+        check_is_fitted(self)
+        from c3clust.export.onnx import to_onnx
+
+        return to_onnx(self, method_name(self), path)
 
     def save_pretrained(self, save_directory: str | Path, **options: Any) -> str | None:
         """Write the model and its card, README.md, into a folder. `options` are those of ModelHubMixin.

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from c3clust.errors import InputError, first_line
-from c3clust.estimator import Estimator
+from c3clust.estimator.base import Estimator
 from c3clust.methods._base import Clusterer, parameters
 from c3clust.networks.readouts import Neighbours
 from c3clust.training import TrainingContext

@@ -19,13 +19,14 @@ from typing import Any, BinaryIO
 import torch
 from torch import Tensor
 
-from c3clust import augment, model_io
+from c3clust import augment
 from c3clust.errors import InputError, RunError, first_line
-from c3clust.files import open_regular, open_zip, write_atomically
-from c3clust.limits import limit
+from c3clust.features.preprocess import Preprocessor
+from c3clust.files import model_io
+from c3clust.files.atomic import open_regular, open_zip, write_atomically
+from c3clust.files.limits import limit
 from c3clust.networks import ClusterNet
 from c3clust.networks.resnet import RESNETS, ResNet
-from c3clust.preprocess import Preprocessor
 from c3clust.training.context import find_device, placed
 
 __all__ = ["IMAGE_SIZE", "read_checkpoint", "write_checkpoint"]

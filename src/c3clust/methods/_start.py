@@ -7,11 +7,11 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from c3clust.choose_k import without_evidence
 from c3clust.errors import InputError
+from c3clust.estimator.saving import read_model, restore
+from c3clust.features.n_clusters import without_evidence
 from c3clust.methods._released import read_checkpoint
 from c3clust.networks import ClusterNet
-from c3clust.saved import read_model, restore
 from c3clust.training import TrainingContext
 
 __all__ = ["architecture", "fitted_start", "started_network"]

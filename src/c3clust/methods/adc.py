@@ -17,10 +17,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from c3clust import checks, dist
+from c3clust.losses.terms import full_precision
 from c3clust.methods._base import Clusterer, NetworkFields, parameters
 from c3clust.networks import backbone
 from c3clust.networks.readouts import spherical_kmeans
-from c3clust.ops import full_precision
 from c3clust.training import Batch, Stage, TrainingContext
 
 __all__ = ["ADC"]

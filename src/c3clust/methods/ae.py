@@ -13,7 +13,7 @@ import numpy as np
 from torch import Tensor
 
 from c3clust import dist
-from c3clust.estimator import method_name
+from c3clust.estimator.base import method_name
 from c3clust.methods._base import AutoencoderFields, Clusterer, TrainingFields, parameters
 from c3clust.networks.autoencoder import Autoencoder
 from c3clust.networks.readouts import Centred

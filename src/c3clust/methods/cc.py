@@ -19,14 +19,15 @@ from sklearn.cluster import KMeans
 from torch import Tensor
 from torch.nn import functional as F
 
-from c3clust import checks, dist, onepass
+from c3clust import checks, dist
 from c3clust.data.samples import Dataset
+from c3clust.features.preprocess import Preprocessor
+from c3clust.losses import onepass
+from c3clust.losses.terms import entropy, full_precision, nt_xent
 from c3clust.methods._base import Clusterer, EncoderFields, parameters
 from c3clust.methods._start import architecture, fitted_start, started_network
 from c3clust.networks import ClusterNet, backbone
 from c3clust.networks.readouts import nearest, spherical_kmeans
-from c3clust.ops import entropy, full_precision, nt_xent
-from c3clust.preprocess import Preprocessor
 from c3clust.training import Adam, Batch, Stage, TrainingContext
 
 __all__ = ["CC"]
@@ -41,7 +42,7 @@ ONE_PASS_FROM = 512  # images per batch, or clusters
 def instance_loss(z_a: Tensor, z_b: Tensor, tau_i: float = 0.5, shared: bool = False) -> Tensor:
     """The instance loss (CC, equation 3): NT-Xent over the 2N views, the anchor itself left out of the denominator.
 
-    z_a, z_b: [N, D], compared by cosine. From N = 512 on in one pass over row blocks (onepass.py), where that pays.
+    z_a, z_b: [N, D], compared by cosine. From N = 512 on in one pass over row blocks (losses/onepass.py).
     shared: z_a and z_b are this process's part of the batch; the loss is that of the whole batch, of which each process
     computes its own rows.
     """

@@ -20,10 +20,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from c3clust import dist
+from c3clust.losses.terms import full_precision, pair_bce
 from c3clust.methods._base import Clusterer, parameters
 from c3clust.methods._heads import LabelFields
 from c3clust.networks.heads import LabelNet
-from c3clust.ops import full_precision, pair_bce
 from c3clust.training import Batch, Stage, TrainingContext
 
 __all__ = ["DAC"]

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from c3clust import checks, dist
-from c3clust.estimator import method_name
+from c3clust.estimator.base import method_name
 from c3clust.methods._base import AutoencoderFields, Clusterer, TrainingFields, parameters
 from c3clust.methods.ae import ReconstructionFields, fit_autoencoder, reconstruction_errors
 from c3clust.networks.readouts import Centred

@@ -17,11 +17,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from c3clust import checks, dist
+from c3clust.losses.terms import full_precision, pair_bce
 from c3clust.methods._base import Clusterer, NetworkFields, parameters
 from c3clust.networks import backbone
 from c3clust.networks.heads import LabelNet
 from c3clust.networks.maps import shallow_channels, shallow_map
-from c3clust.ops import full_precision, pair_bce
 from c3clust.training import Batch, Stage, TrainingContext
 
 __all__ = ["DCCM"]

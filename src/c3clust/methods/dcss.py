@@ -18,11 +18,11 @@ import torch
 from torch import Tensor, nn
 
 from c3clust import checks, dist
-from c3clust.estimator import method_name
+from c3clust.estimator.base import method_name
+from c3clust.losses.terms import full_precision, fuzzy_centres, fuzzy_memberships
 from c3clust.methods._base import Clusterer, parameters
 from c3clust.methods.dae import PretrainFields
 from c3clust.networks.readouts import Centred
-from c3clust.ops import full_precision, fuzzy_centres, fuzzy_memberships
 from c3clust.training import Adam, Batch, Stage, TrainingContext
 
 __all__ = ["DCSS"]

@@ -17,11 +17,11 @@ import torch
 from torch import Tensor
 
 from c3clust import dist
+from c3clust.files.model_io import with_prefix, without_prefix
+from c3clust.losses.terms import kl_rows, sharpened
 from c3clust.methods._base import Clusterer, parameters
 from c3clust.methods.dae import PretrainFields
-from c3clust.model_io import with_prefix, without_prefix
 from c3clust.networks.readouts import Centred
-from c3clust.ops import kl_rows, sharpened
 from c3clust.training import Batch, TrainingContext
 
 __all__ = ["DEC"]

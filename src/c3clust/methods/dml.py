@@ -17,10 +17,10 @@ import torch
 from torch import Tensor, nn
 
 from c3clust import checks, dist
+from c3clust.losses.terms import fuzzy_centres, fuzzy_memberships
 from c3clust.methods._base import Clusterer, parameters
 from c3clust.methods.dae import PretrainFields
 from c3clust.methods.dcss import fit_fuzzy, fuzzy_stages, squared_errors
-from c3clust.ops import fuzzy_centres, fuzzy_memberships
 from c3clust.training import Batch, Stage, TrainingContext
 from c3clust.training.embed import embed_together
 

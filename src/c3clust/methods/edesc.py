@@ -17,11 +17,11 @@ import torch
 from torch import Tensor, nn
 
 from c3clust import checks, dist
+from c3clust.losses.terms import kl_rows, sharpened
 from c3clust.methods._base import Clusterer, parameters
 from c3clust.methods.ae import reconstruction_errors
 from c3clust.methods.dae import DAE, PretrainFields
 from c3clust.networks.autoencoder import Autoencoder
-from c3clust.ops import kl_rows, sharpened
 from c3clust.training import Batch, TrainingContext
 
 __all__ = ["EDESC"]

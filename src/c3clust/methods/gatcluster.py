@@ -19,11 +19,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from c3clust import dist
+from c3clust.losses.terms import entropy, full_precision, pair_bce, sharpened
 from c3clust.methods._base import Clusterer, NetworkFields, parameters
 from c3clust.networks import backbone
 from c3clust.networks.heads import LabelNet
 from c3clust.networks.maps import deep_channels, deep_map
-from c3clust.ops import entropy, full_precision, pair_bce, sharpened
 from c3clust.training import Batch, Stage, TrainingContext
 
 __all__ = ["GATCluster"]

@@ -11,12 +11,12 @@ from typing import final
 from torch import Tensor
 
 from c3clust import checks, dist
+from c3clust.losses.terms import kl_rows
 from c3clust.methods._base import Clusterer, parameters
 from c3clust.methods.ae import reconstruction_errors
 from c3clust.methods.dae import PretrainFields
 from c3clust.methods.dec import SharpenedTarget, fit_sharpened
 from c3clust.networks.readouts import Centred
-from c3clust.ops import kl_rows
 from c3clust.training import Batch, TrainingContext
 
 __all__ = ["IDEC"]

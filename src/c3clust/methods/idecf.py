@@ -17,12 +17,12 @@ import torch
 from torch import Tensor, nn
 
 from c3clust import checks, dist
+from c3clust.losses.terms import fuzzy_centres, kl_rows
 from c3clust.methods._base import Clusterer, parameters
 from c3clust.methods.ae import reconstruction_errors
 from c3clust.methods.dae import PretrainFields
 from c3clust.networks.autoencoder import layers
 from c3clust.networks.readouts import Centred
-from c3clust.ops import fuzzy_centres, kl_rows
 from c3clust.training import Adam, Batch, Stage, TrainingContext
 
 __all__ = ["IDECF"]

@@ -16,10 +16,10 @@ from typing import final
 from torch import Tensor
 
 from c3clust import checks, dist
+from c3clust.losses.terms import entropy, full_precision
 from c3clust.methods._base import Clusterer, parameters
 from c3clust.methods._heads import OverclusterFields
 from c3clust.networks.heads import InformationNet, LinearHeads
-from c3clust.ops import entropy, full_precision
 from c3clust.training import Batch, Stage, TrainingContext
 
 __all__ = ["IIC"]

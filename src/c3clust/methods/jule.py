@@ -20,11 +20,11 @@ from sklearn.neighbors import NearestNeighbors
 from torch import Tensor
 
 from c3clust import checks, dist
+from c3clust.losses.terms import full_precision
 from c3clust.methods._base import Clusterer, NetworkFields, parameters
 from c3clust.networks import backbone
 from c3clust.networks.heads import Projected
 from c3clust.networks.readouts import Centred
-from c3clust.ops import full_precision
 from c3clust.training import Batch, TrainingContext
 
 __all__ = ["JULE"]

@@ -10,9 +10,9 @@ import numpy as np
 from torch import nn
 
 from c3clust import checks
+from c3clust.features.preprocess import SCALES, InputOptions
 from c3clust.methods._base import Clusterer, parameters
 from c3clust.networks.readouts import Centres
-from c3clust.preprocess import SCALES, InputOptions
 from c3clust.training import TrainingContext
 
 __all__ = ["KMeans"]

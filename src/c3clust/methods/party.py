@@ -21,12 +21,12 @@ from sklearn.neighbors import NearestNeighbors
 from torch import Tensor, nn
 
 from c3clust import checks, dist
+from c3clust.features.vectors import unit_rows
 from c3clust.methods._base import AutoencoderFields, Clusterer, TrainingFields, parameters
 from c3clust.methods.ae import AEObjective, reconstruction_errors, set_scale
 from c3clust.methods.sc import spectral_embedding
 from c3clust.networks.autoencoder import Autoencoder
 from c3clust.networks.readouts import Neighbours
-from c3clust.rows import unit_rows
 from c3clust.training import Batch, Stage, TrainingContext
 
 __all__ = ["PARTY"]

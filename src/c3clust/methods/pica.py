@@ -20,10 +20,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from c3clust import checks, dist
+from c3clust.losses.terms import entropy, full_precision
 from c3clust.methods._base import Clusterer, parameters
 from c3clust.methods._heads import OverclusterFields
 from c3clust.networks.heads import InformationNet
-from c3clust.ops import entropy, full_precision
 from c3clust.training import Adam, Batch, Stage, TrainingContext
 
 __all__ = ["PICA"]

@@ -12,12 +12,13 @@ from typing import final
 from torch import Tensor
 from torch.nn import functional as F
 
-from c3clust import checks, dist, onepass
+from c3clust import checks, dist
+from c3clust.losses import onepass
+from c3clust.losses.terms import nt_xent
 from c3clust.methods._base import Clusterer, NetworkFields, parameters
 from c3clust.networks import backbone
 from c3clust.networks.heads import Projected
 from c3clust.networks.readouts import Centred
-from c3clust.ops import nt_xent
 from c3clust.training import Batch, Stage, TrainingContext
 
 __all__ = ["SimCLR"]

@@ -19,11 +19,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from c3clust import checks, dist
+from c3clust.losses.terms import balanced_cross_entropy, full_precision
 from c3clust.methods._base import Clusterer, parameters
 from c3clust.methods._heads import PretrainedHeadsFields
 from c3clust.methods.simclr import SimCLRObjective
 from c3clust.networks.heads import NeighbourNet
-from c3clust.ops import balanced_cross_entropy, full_precision
 from c3clust.training import Adam, Batch, Stage, TrainingContext
 from c3clust.training.neighbours import few_neighbours, mine_neighbours
 

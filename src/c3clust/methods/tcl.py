@@ -18,10 +18,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from c3clust import checks, dist
+from c3clust.losses.terms import balanced_cross_entropy, full_precision
 from c3clust.methods._base import Clusterer, EncoderFields, parameters
 from c3clust.methods.cc import CC
 from c3clust.networks import ClusterNet
-from c3clust.ops import balanced_cross_entropy, full_precision
 from c3clust.training import Batch, Stage, TrainingContext
 
 __all__ = ["TCL"]

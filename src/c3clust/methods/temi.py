@@ -17,11 +17,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from c3clust import checks, dist
+from c3clust.files.model_io import with_prefix, without_prefix
+from c3clust.losses.terms import full_precision
 from c3clust.methods._base import Clusterer, TrainingFields, parameters
-from c3clust.model_io import with_prefix, without_prefix
 from c3clust.networks.heads import LinearHeads, Standardised
 from c3clust.networks.momentum import MomentumNetwork
-from c3clust.ops import full_precision
 from c3clust.training import Batch, Stage, TrainingContext
 from c3clust.training.neighbours import Partners, few_neighbours, mine_neighbours
 

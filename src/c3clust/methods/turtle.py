@@ -22,8 +22,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from c3clust import checks, dist
+from c3clust.losses.terms import entropy, full_precision
 from c3clust.methods._base import Clusterer, TrainingFields, parameters
-from c3clust.ops import entropy, full_precision
 from c3clust.training import Adam, Batch, Stage, TrainingContext
 
 __all__ = ["TURTLE"]

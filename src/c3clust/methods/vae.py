@@ -18,11 +18,11 @@ import torch
 from torch import Tensor
 
 from c3clust import dist
+from c3clust.losses.terms import full_precision
 from c3clust.methods._base import Clusterer, parameters
 from c3clust.methods.ae import ReconstructionFields, fit_autoencoder, reconstruction_errors
 from c3clust.networks.autoencoder import Autoencoder
 from c3clust.networks.readouts import Centred
-from c3clust.ops import full_precision
 from c3clust.training import Batch, TrainingContext
 
 __all__ = ["VAE"]

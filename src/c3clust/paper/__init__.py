@@ -17,10 +17,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from c3clust import bench, catalog
+from c3clust import bench
 from c3clust.bench.rehearsal import NOTE
 from c3clust.errors import InputError, suggest
-from c3clust.files import read_bytes, write_atomically
+from c3clust.files import catalog
+from c3clust.files.atomic import read_bytes, write_atomically
 from c3clust.paper import findings
 from c3clust.paper.setting import Setting
 from c3clust.paper.style import look, save, stamp

@@ -2,7 +2,7 @@
 
 A pair is positive where its cosine in z reaches ζ. True positives and false negatives are shares of all pairs of one
 class, so they add up to 1; precision is the share of positives that are of one class; the last panel is the share of
-negatives that are of one class. True labels are used for this figure only (bench/watch.py).
+negatives that are of one class. True labels are used for this figure only (bench/epoch_scores.py).
 """
 
 from c3clust.paper.fig_budget import jobs as jobs

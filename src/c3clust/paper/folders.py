@@ -14,7 +14,7 @@ from c3clust.bench import Job
 from c3clust.bench.format import markdown_table
 from c3clust.bench.statistics import Difference, paired
 from c3clust.errors import InputError
-from c3clust.files import write_atomically
+from c3clust.files.atomic import write_atomically
 from c3clust.paper import umap
 from c3clust.paper.cases import DRAWS, Case, find_cases
 from c3clust.paper.findings import Finding, difference, side

@@ -9,12 +9,12 @@ scores and ours beside them.
 from pathlib import Path
 
 from c3clust.bench import Job
-from c3clust.bench.five import five
 from c3clust.bench.format import FILES
 from c3clust.bench.format import write as write_tables
+from c3clust.bench.paper_table import five
 from c3clust.bench.plan import plan
 from c3clust.bench.statistics import rows as table_rows
-from c3clust.files import write_atomically
+from c3clust.files.atomic import write_atomically
 from c3clust.paper.setting import Setting
 from c3clust.paper.values import Results
 

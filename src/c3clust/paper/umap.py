@@ -12,9 +12,9 @@ import numpy as np
 import torch
 
 from c3clust import augment, data, metrics
+from c3clust.features.preprocess import InputOptions, Preprocessor
 from c3clust.paper.cases import Case
 from c3clust.paper.values import Rows, read_rows, write_rows
-from c3clust.preprocess import InputOptions, Preprocessor
 
 NAME = "UMAP + HDBSCAN"
 NEIGHBOURS, COMPONENTS, LEAST = 30, 10, 15

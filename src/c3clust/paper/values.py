@@ -9,8 +9,8 @@ from c3clust.bench import Result, result_of
 from c3clust.bench.format import numbers_csv
 from c3clust.bench.statistics import METRICS
 from c3clust.errors import RunError
-from c3clust.files import write_atomically
-from c3clust.text import from_cell
+from c3clust.files.atomic import write_atomically
+from c3clust.files.text import from_cell
 
 Rows = list[dict[str, Any]]
 Results = Sequence[Result]
@@ -60,7 +60,7 @@ def scores_of(entry: Mapping[str, Any]) -> dict[str, float]:
 
 
 def epochs_from_start(result: Result, stages: Sequence[str] = ("c3", "settle")) -> list[dict[str, Any]]:
-    """The evaluation of each epoch of a C3 run (bench/watch.py); epoch 0 is the last epoch of its CC."""
+    """The evaluation of each epoch of a C3 run (bench/epoch_scores.py); epoch 0 is the last epoch of its CC."""
     before = result.start.epochs("cc")[-1:] if result.start else []
     return [*before, *(entry for stage in stages for entry in result.epochs(stage))]
 

@@ -10,8 +10,8 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from c3clust import catalog
 from c3clust.errors import InputError, suggest
+from c3clust.files import catalog
 
 __all__ = ["AS_PUBLISHED", "load", "names"]
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Literal
 
 from c3clust.errors import RunError
-from c3clust.files import make_folder, read_json, sync, write_atomically
-from c3clust.schema import Clusters, Count, build
+from c3clust.files.atomic import make_folder, read_json, sync, write_atomically
+from c3clust.files.schema import Clusters, Count, build
 
 __all__ = ["Change", "current", "drop_last", "new_change", "states"]
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from c3clust.errors import RunError
-from c3clust.files import write_atomically
+from c3clust.files.atomic import write_atomically
+from c3clust.files.text import encoded
 from c3clust.records.tables import csv_text, read_columns
-from c3clust.text import encoded
 
 __all__ = ["Duplicates"]
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from c3clust.errors import RunError
-from c3clust.files import read_json, write_atomically
+from c3clust.files.atomic import read_json, write_atomically
 from c3clust.records.changes import Change, current, drop_last
 from c3clust.records.record import RunRecord
 

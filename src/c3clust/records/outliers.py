@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from c3clust.files import write_atomically
+from c3clust.files.atomic import write_atomically
+from c3clust.files.text import encoded
 from c3clust.records.tables import csv_text
-from c3clust.text import encoded
 
 __all__ = ["Outlier", "by_position", "write_outliers"]
 

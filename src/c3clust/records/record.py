@@ -39,9 +39,9 @@ from typing import Annotated, Any, Literal
 from typing_extensions import TypedDict
 
 from c3clust.errors import RunError
-from c3clust.files import read_json, write_atomically
-from c3clust.schema import Clusters, Count, Layout, Limits, Number, Whole, build, open_ended
-from c3clust.seal import is_own, seal
+from c3clust.files.atomic import read_json, write_atomically
+from c3clust.files.schema import Clusters, Count, Layout, Limits, Number, Whole, build, open_ended
+from c3clust.records.ownership import is_own, seal
 
 __all__ = ["RunRecord", "versions"]
 

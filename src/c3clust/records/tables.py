@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import IO, Any
 
 from c3clust.errors import RunError
-from c3clust.files import open_regular
-from c3clust.text import from_cell, to_cell
+from c3clust.files.atomic import open_regular
+from c3clust.files.text import from_cell, to_cell
 
 __all__ = ["csv_text", "read_columns"]
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Iterable[Any]], end: str = "\r\n") -> str:
-    """The content of a CSV file. Text that looks like a formula is escaped (text.py), and unescaped when it is read."""
+    """The content of a CSV file. Text that looks like a formula is escaped, and unescaped when it is read."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator=end)
     writer.writerow(header)

@@ -23,12 +23,12 @@ from c3clust.data.io.decode import extensions, formats
 from c3clust.data.io.spans import Span, Unreadable, read_span
 from c3clust.data.io.stream import Stream
 from c3clust.errors import InputError
+from c3clust.files.text import to_cell
 from c3clust.records.assignments import Assignments
 from c3clust.records.changes import current
 from c3clust.records.edits import Edits
 from c3clust.records.record import RunRecord
 from c3clust.report.sprites import as_pictures
-from c3clust.text import to_cell
 
 __all__ = ["Exported", "export", "export_run", "originals", "safe_name"]
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from c3clust.files import write_atomically
+from c3clust.files.atomic import write_atomically
 from c3clust.records.changes import current
 from c3clust.records.edits import Edits
 from c3clust.records.record import RunRecord

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from c3clust.errors import RunError
-from c3clust.files import open_zip, write_atomically
+from c3clust.files.atomic import open_zip, write_atomically
 from c3clust.records.outliers import Outlier
 from c3clust.report import sprites, view_file
 from c3clust.report.traits import Traits

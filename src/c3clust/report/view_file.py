@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from c3clust.limits import limit
+from c3clust.files.limits import limit
 from c3clust.records.outliers import Outlier
 from c3clust.report import sprites
 from c3clust.report.traits import Traits

@@ -9,9 +9,9 @@ import numpy as np
 from typing_extensions import TypedDict
 
 from c3clust.errors import RunError
-from c3clust.files import read_json, write_atomically
-from c3clust.schema import Count, Layout, Limits, Number, Whole, build, open_ended
-from c3clust.seal import is_own, seal
+from c3clust.files.atomic import read_json, write_atomically
+from c3clust.files.schema import Count, Layout, Limits, Number, Whole, build, open_ended
+from c3clust.records.ownership import is_own, seal
 
 __all__ = ["RunConfig", "is_object", "method_name", "plain"]
 

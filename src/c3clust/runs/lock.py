@@ -12,7 +12,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from c3clust.errors import RunError
-from c3clust.files import append_to, read_json, remove
+from c3clust.files.atomic import append_to, read_json, remove
 
 __all__ = ["locked"]
 

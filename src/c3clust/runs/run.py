@@ -34,8 +34,8 @@ import torch
 from c3clust import data, dist, metrics, report
 from c3clust.data.samples import Dataset, Table
 from c3clust.errors import RunError
-from c3clust.files import clear_partial, is_partial
-from c3clust.limits import limit
+from c3clust.files.atomic import clear_partial, is_partial
+from c3clust.files.limits import limit
 from c3clust.records.assignments import Assignments, write_labels
 from c3clust.records.outliers import write_outliers
 from c3clust.records.record import RunRecord

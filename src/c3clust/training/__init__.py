@@ -3,7 +3,7 @@
 loop.py         `train`: one stage, from the first batch to the last epoch
 context.py      `TrainingContext`: the samples, views, randomness and device that a method trains with
 objective.py    what the loop requires of a method
-neighbours.py   neighbours in a learned space, as partners
+features/neighbours.py   neighbours in a learned space, as partners
 adam.py         its optimiser
 batch.py        what an objective is given
 order.py        which samples each step sees

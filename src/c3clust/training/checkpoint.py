@@ -1,6 +1,6 @@
 """Checkpoints: a run that is killed at any instant continues from the last one, and ends bit for bit the same.
 
-A checkpoint is a pair of files (model_io.py). Its name is its place, so that sorting finds the newest:
+A checkpoint is a pair of files (files/model_io.py). Its name is its place, so that sorting finds the newest:
 
     RUN/checkpoint/0-end             stage 0 is finished: its network, the generators, its curves
     RUN/checkpoint/1-00007-000000    stage 1 after 7 epochs: also the state of the optimisers
@@ -24,11 +24,12 @@ import torch
 from torch import nn
 from typing_extensions import TypedDict
 
-from c3clust import dist, model_io
+from c3clust import dist
 from c3clust.errors import RunError
-from c3clust.files import is_partial, make_folder, remove
-from c3clust.model_io import not_finite, with_prefix, without_prefix
-from c3clust.schema import Layout, Number, build, open_ended
+from c3clust.files import model_io
+from c3clust.files.atomic import is_partial, make_folder, remove
+from c3clust.files.model_io import not_finite, with_prefix, without_prefix
+from c3clust.files.schema import Layout, Number, build, open_ended
 from c3clust.training.embed import device_of
 from c3clust.training.state import Snapshot, TrainingState, random_state, restore_random_state
 

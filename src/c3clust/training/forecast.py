@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
-from c3clust.text import duration
+from c3clust.files.text import duration
 
 __all__ = ["Forecast", "faster_way"]
 

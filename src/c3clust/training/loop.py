@@ -19,8 +19,8 @@ from torch import Tensor, nn
 
 from c3clust import augment, dist
 from c3clust.errors import TrainingError
+from c3clust.losses.terms import entropy
 from c3clust.networks.norms import synchronised
-from c3clust.ops import entropy
 from c3clust.progress import bar
 from c3clust.training.adam import Adam
 from c3clust.training.batch import Batch, channels_last, local_part, source_of_views, tensors

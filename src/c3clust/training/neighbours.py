@@ -6,7 +6,7 @@ import torch
 from sklearn.neighbors import NearestNeighbors
 from torch import Tensor, nn
 
-from c3clust.neighbours import nearest_neighbours
+from c3clust.features.neighbours import nearest_neighbours
 from c3clust.training.context import TrainingContext
 
 __all__ = ["Partners", "few_neighbours", "mine_neighbours"]

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from c3clust.data.samples import ArrayLike
-from c3clust.model_io import not_finite, with_prefix, without_prefix
-from c3clust.schema import Count, Number, build
+from c3clust.files.model_io import not_finite, with_prefix, without_prefix
+from c3clust.files.schema import Count, Number, build
 from c3clust.training.embed import device_of
 from c3clust.training.objective import Monitor
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
 
-from c3clust.methods.c3.confidence import accuracy_estimate, compare, softened, temperature_for
-from c3clust.rows import kept_above_chance
+from c3clust.consensus.quality import accuracy_estimate, compare, softened, temperature_for
+from c3clust.features.vectors import kept_above_chance
 
 RNG = np.random.default_rng(0)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from c3clust.methods.c3.consensus import (
+from c3clust.consensus.votes import (
     EVIDENCE,
     consensus,
     matched_agreement,

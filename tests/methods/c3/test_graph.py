@@ -6,7 +6,7 @@ import scipy.sparse as sp
 import torch
 
 from c3clust import acc
-from c3clust.methods.c3.graph import (
+from c3clust.consensus.graph import (
     Grouped,
     cost,
     lower_cut,
@@ -17,7 +17,7 @@ from c3clust.methods.c3.graph import (
     read_clusters,
     spectral,
 )
-from c3clust.rows import unit_rows
+from c3clust.features.vectors import unit_rows
 
 
 def directions(sizes, width=64, noise=0.5, seed=0):

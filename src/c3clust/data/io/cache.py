@@ -20,7 +20,7 @@ from c3clust.data.io.decode import decoder
 from c3clust.data.io.scratch import Scratch
 from c3clust.data.io.spans import Span
 from c3clust.errors import DataError
-from c3clust.files import move, open_regular, read_json, sync, write_atomically
+from c3clust.files.atomic import move, open_regular, read_json, sync, write_atomically
 
 FORMAT = 1
 BLOCK = 256

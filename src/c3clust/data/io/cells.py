@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from c3clust.errors import C3ClustError, DataError, MissingExtraError, first_line
-from c3clust.limits import bomb, unpacked_limit
+from c3clust.files.limits import bomb, unpacked_limit
 
 LABELS = ("label", "labels", "class", "target", "y", "fine_label")  # names of a column of true labels
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from c3clust.data.io.spans import Unreadable
-from c3clust.limits import limit
+from c3clust.files.limits import limit
 
 if TYPE_CHECKING:
     from PIL.Image import Image, Transpose

@@ -20,7 +20,7 @@ from c3clust.data.io.remote import is_url, read_range
 from c3clust.data.io.row_groups import ColumnChunk, read_cell
 from c3clust.data.io.scratch import Scratch
 from c3clust.errors import DataError
-from c3clust.limits import limit
+from c3clust.files.limits import limit
 
 
 class Unreadable(Exception):

@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 from c3clust.data.io.decode import is_image_name
-from c3clust.data.io.left import LeftOut
+from c3clust.data.io.not_read import LeftOut
 from c3clust.data.io.pictures import EncodedFiles, to_samples
 from c3clust.data.io.spans import Span, Spool, too_large
 from c3clust.data.samples import Samples
 from c3clust.data.source import Claim, Options
 from c3clust.data.sources.folder import with_labels
 from c3clust.errors import C3ClustError, DataError, first_line
-from c3clust.limits import bomb, limit, unpacked_limit
+from c3clust.files.limits import bomb, limit, unpacked_limit
 
 TAR = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
 LOCAL_HEADER = struct.Struct("<26xHH")

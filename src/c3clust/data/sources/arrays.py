@@ -21,7 +21,7 @@ from c3clust.data.io.views import Views
 from c3clust.data.samples import ArrayLike, Samples
 from c3clust.data.source import Claim, Options
 from c3clust.errors import C3ClustError, DataError, InputError, first_line
-from c3clust.limits import bomb, unpacked_limit
+from c3clust.files.limits import bomb, unpacked_limit
 
 CHANNELS = (1, 3)
 X_KEYS = ("x", "images", "data", "x_train", "arr_0", "embeddings", "embedding", "features")

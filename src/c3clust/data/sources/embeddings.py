@@ -22,7 +22,7 @@ from c3clust.data.sources import manifest, table
 from c3clust.data.sources.arrays import from_array, label_codes
 from c3clust.data.sources.folder import has_images
 from c3clust.errors import DataError, InputError
-from c3clust.limits import bomb, unpacked_limit
+from c3clust.files.limits import bomb, unpacked_limit
 
 COLUMNS = ("embedding", "embeddings", "features", "vector")
 

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from c3clust.data.io.decode import extensions
-from c3clust.data.io.left import LeftOut
+from c3clust.data.io.not_read import LeftOut
 from c3clust.data.io.pictures import EncodedFiles, to_samples
 from c3clust.data.io.spans import Span
 from c3clust.data.samples import Samples

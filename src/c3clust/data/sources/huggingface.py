@@ -16,7 +16,7 @@ from c3clust.data.source import Claim, Options
 from c3clust.data.sources.folder import has_images
 from c3clust.data.sources.manifest import read_batches, read_parquet
 from c3clust.errors import DataError, first_line
-from c3clust.limits import limit
+from c3clust.files.limits import limit
 
 SPLITS = "dataset_dict.json"
 INFO = "dataset_info.json"

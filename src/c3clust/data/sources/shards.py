@@ -27,7 +27,7 @@ from c3clust.data.source import Claim, Options
 from c3clust.data.sources.archive import CheckedTarInfo, refused_member, tar_members
 from c3clust.data.sources.folder import has_images
 from c3clust.errors import DataError, first_line
-from c3clust.limits import limit
+from c3clust.files.limits import limit
 
 __all__ = ["claims", "read", "read_url", "tar_files"]
 

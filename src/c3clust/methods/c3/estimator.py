@@ -9,17 +9,17 @@ import torch
 from torch import nn
 
 from c3clust import checks
+from c3clust.consensus.fit import MOST, PRIORS, fit_heads
 from c3clust.data.samples import Dataset
+from c3clust.features.preprocess import InputOptions, Preprocessor
 from c3clust.methods._base import Clusterer, EncoderFields, parameters
 from c3clust.methods._start import architecture, fitted_start
-from c3clust.methods.c3.heads import MOST, PRIORS, fit_heads
 from c3clust.methods.c3.images import GuidedObjective, assign_neighbours, calibration
 from c3clust.methods.c3.loss import TWINS
 from c3clust.methods.c3.views import HEADS, fit_views, stages
 from c3clust.methods.cc import CC, CCObjective, fit_head
 from c3clust.networks import ClusterNet
 from c3clust.networks.voting import VotingHeads
-from c3clust.preprocess import InputOptions, Preprocessor
 from c3clust.training import Stage, TrainingContext, auto_epochs
 
 __all__ = ["C3"]

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from c3clust.model_io import with_prefix, without_prefix
+from c3clust.files.model_io import with_prefix, without_prefix
 
 __all__ = ["OVERFULL", "Guard", "effective_clusters", "expected_positives"]
 

@@ -8,14 +8,14 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from c3clust import dist
-from c3clust.methods.c3.confidence import accuracy_interval, compare, temperature_for
-from c3clust.methods.c3.consensus import matched_agreement
-from c3clust.methods.c3.graph import MEMBERS, NEIGHBOURS, PRIORS, read_clusters
-from c3clust.methods.c3.heads import MOST, Quality
-from c3clust.methods.c3.neighbours import kmeans
+from c3clust.consensus.fit import MOST, Quality
+from c3clust.consensus.graph import MEMBERS, NEIGHBOURS, PRIORS, read_clusters
+from c3clust.consensus.heads import kmeans
+from c3clust.consensus.quality import accuracy_interval, compare, temperature_for
+from c3clust.consensus.votes import matched_agreement
+from c3clust.features.vectors import nearest, unit_rows
 from c3clust.methods.cc import fit_head, instance_loss
 from c3clust.networks import ClusterNet
-from c3clust.rows import nearest, unit_rows
 from c3clust.training import Batch, TrainingContext
 
 __all__ = ["GuidedObjective", "assign_neighbours", "calibration", "guidance_loss"]

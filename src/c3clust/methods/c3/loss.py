@@ -4,8 +4,8 @@ import torch
 from torch import Tensor
 
 from c3clust import dist
-from c3clust.onepass import SAFE_EXPONENT, Block, all_pairs_loss, join_views, largest_square, own_rows
-from c3clust.ops import full_precision, twin_mask
+from c3clust.losses.onepass import SAFE_EXPONENT, Block, all_pairs_loss, join_views, largest_square, own_rows
+from c3clust.losses.terms import full_precision, twin_mask
 
 __all__ = ["c3_loss", "log_pair_weights", "one_pass_c3_loss", "pair_weights", "positive_pairs", "positives_per_view"]
 
@@ -76,7 +76,7 @@ def one_pass_c3_loss(
     block_rows: int | None = None,
     shared: bool = False,
 ) -> Tensor:
-    """`c3_loss` by row blocks (onepass.py), with memory linear in N. float16 and bfloat16 are computed in float32."""
+    """`c3_loss` by row blocks (losses/onepass.py): memory linear in N. float16 and bfloat16 are computed in float32."""
     z = join_views(z_a, z_b, shared)
     careful = largest_square(z) * (1 + gamma) > SAFE_EXPONENT
     always = 2 if twins == "always" else 1  # the view itself, and its twin

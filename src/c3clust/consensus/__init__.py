@@ -1,0 +1,1 @@
+"""Clusterings that vote: members, matching, votes, and an estimate of the accuracy. No true labels."""

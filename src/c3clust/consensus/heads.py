@@ -1,0 +1,269 @@
+"""Guidance by neighbours: linear heads on feature vectors, whose positives are nearest neighbours in that space.
+
+A sample and one of its nearest neighbours should get the same cluster. The objective is that of TEMI (Adaloglou,
+Michels, Kalisch, Kollmann, BMVC 2023, https://arxiv.org/abs/2303.17896). Departures: the heads start from clusterings
+of the features; the division by the cluster sizes has an exponent, which is selected; each head sees a random subset of
+the dimensions; all heads vote (consensus.py); the teacher is a moving average of assignments, not of weights.
+
+Shapes: n samples, F dimensions, f of them seen by a member, M members, P priors, K clusters, k neighbours, B batch.
+"""
+
+import threading
+import warnings
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from scipy.cluster.hierarchy import fcluster, linkage
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from torch import Tensor
+
+from c3clust import dist
+from c3clust.features.vectors import unit_rows
+
+__all__ = [
+    "Settings",
+    "neighbour_count",
+    "neighbour_loss",
+    "starts",
+    "train_heads",
+]
+
+MIN_DIMENSIONS = 64  # that a member sees; else a tenth of them, or a fifth for many samples
+MANY = 5000  # samples
+LINKED = 40  # samples per cluster from which average linkage is computed, at least
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The constants of the heads. They were chosen while looking at scores (docs/FOLDERS.md)."""
+
+    members: int = 8
+    neighbours: int = 25  # k at most; never more than half a cluster of average size
+    beta: float = 0.6  # sharpness of the objective; TEMI's value
+    tau: float = 0.1  # temperature of the logits
+    passes: int = 40  # over the samples
+    steps: tuple[int, int] = (300, 800)  # at least and at most
+    batch: int = 512  # B at most
+    lr: float = 3e-3  # of Adam; falls to 0 over the second half
+    momentum: float = 0.9  # of the teacher, per pass over the samples
+    anchors: int = 1500  # samples from which average linkage is computed
+    reference_samples: int = 2000  # samples on which the independent clusterings are computed
+
+
+# 1. Features
+
+
+def member_rows(z: np.ndarray, dims: np.ndarray, unit: bool) -> np.ndarray:
+    """The rows as members see them: [M, n, f], of unit length again."""
+    zs = np.stack([z[:, d] for d in dims])
+    return unit_rows(zs) if unit else zs
+
+
+def draw_dims(F: int, M: int, part: float, least: int, rng: np.random.Generator) -> np.ndarray:
+    """[M, f]: a random part of the dimensions for each member, at least `least` of them."""
+    f = min(F, max(round(part * F), least))
+    return np.stack([np.sort(rng.permutation(F)[:f]) for _ in range(M)])
+
+
+def neighbour_count(n: int, K: int, most: int) -> int:
+    """At most half a cluster of average size, n / 2K."""
+    return int(min(max(n // (2 * K), 3), most, n - 1))
+
+
+def head_dims(n: int, F: int, M: int, rng: np.random.Generator) -> np.ndarray:
+    """[M, f]: the dimensions that the heads see. Few of them make members differ; with many samples more are better."""
+    return draw_dims(F, M, 1 / 5 if n > MANY else 1 / 10, MIN_DIMENSIONS, rng)
+
+
+def step_count(n: int, s: Settings) -> int:
+    """Steps of training. With few passes the teacher hardly moves, and members stay where they started."""
+    return int(np.clip(s.passes * n // min(s.batch, n), *s.steps))
+
+
+# 2. Starts
+
+
+def nearest_mean(z: np.ndarray, anchors: np.ndarray, labels: np.ndarray, K: int) -> np.ndarray:
+    """[n]: the cluster whose mean over the anchors is nearest."""
+    means = np.stack([z[anchors][labels == c].mean(0) if (labels == c).any() else z[anchors[0]] for c in range(K)])
+    return ((means**2).sum(1) - 2 * z @ means.T).argmin(1)
+
+
+class _Quiet:
+    """Ignore warnings about convergence. Threads may be inside at the same time, which catch_warnings alone forbids."""
+
+    def __init__(self) -> None:
+        self.lock, self.inside, self.stack = threading.Lock(), 0, ExitStack()
+
+    def __enter__(self) -> None:
+        with self.lock:
+            self.inside += 1
+            if self.inside == 1:
+                self.stack.enter_context(warnings.catch_warnings())
+                warnings.simplefilter("ignore", ConvergenceWarning)
+
+    def __exit__(self, *error: object) -> None:
+        with self.lock:
+            self.inside -= 1
+            if self.inside == 0:
+                self.stack.close()
+
+
+QUIET = _Quiet()
+
+
+def kmeans(z: np.ndarray, K: int, seed: int, n_init: int = 2) -> KMeans:
+    """scikit-learn's k-means; fewer distinct samples than clusters are no reason for a warning here."""
+    with QUIET:
+        return KMeans(K, n_init=n_init, random_state=seed).fit(z)
+
+
+def linkage_start(z: np.ndarray, K: int, anchors: np.ndarray) -> np.ndarray:
+    """Average linkage of the anchors. It finds clusters of uneven sizes where k-means divides the large ones."""
+    labels = fcluster(linkage(z[anchors], "average"), K, "maxclust") - 1 if len(anchors) > 1 else np.zeros(1, int)
+    found = nearest_mean(z, anchors, labels, K)
+    found[anchors] = labels
+    return found
+
+
+def starts(views: np.ndarray, K: int, most: int, rng: np.random.Generator) -> np.ndarray:
+    """[M, n]: every other member starts from average linkage, the rest from k-means. views: [M, n, f], smoothed."""
+    n, draws = views.shape[1], []
+    for m in range(len(views)):
+        anchors = rng.permutation(n)[: min(max(int(0.8 * n), 2 * K), max(most, LINKED * K), n)]
+        draws.append((m, anchors, int(rng.integers(2**31)) if m % 2 else 0))
+
+    def start(draw: tuple[int, np.ndarray, int]) -> np.ndarray:
+        m, anchors, seed = draw
+        return kmeans(views[m], K, seed).labels_ if m % 2 else linkage_start(views[m], K, anchors)
+
+    return np.stack(dist.shared_map(start, draws, threads=True))
+
+
+# 3. Loss
+
+
+def partner_scores(log_q: Tensor, log_t: Tensor, log_p: Tensor, beta: float, prior: Tensor | float) -> Tensor:
+    """log of (q_m(x) t_m(x'))^beta / p_m^prior, cluster by cluster: [..., K, B]."""
+    return beta * (log_q + log_t) - prior * log_p
+
+
+def neighbour_loss(
+    log_q: Tensor, t: Tensor, w: Tensor, p: Tensor, beta: float = 0.6, prior: Tensor | float = 1.0
+) -> Tensor:
+    """-w log sum_m (q_m(x) t_m(x'))^beta / p_m^prior, mean over the batch: TEMI, section 3, with the exponent `prior`.
+
+    log_q: [..., K, B] of the samples; t: [..., K, B] of their partners, by the teacher; w: [..., B]; p: [..., K, 1].
+    """
+    scores = partner_scores(log_q, t.clamp(min=1e-8).log(), p.clamp(min=1e-6).log(), beta, prior)
+    return -(w * scores.logsumexp(dim=-2)).mean(dim=-1)
+
+
+def logit_gradient(log_q: Tensor, t: Tensor, w: Tensor, p: Tensor, beta: float, prior: Tensor | float) -> Tensor:
+    """The gradient of `neighbour_loss` with respect to the logits: w beta (q - r) / B, with r the normalised scores.
+
+    So each sample is drawn to r, the product of its own assignment and its partner's, divided by the cluster sizes.
+    """
+    scores = partner_scores(log_q, t.clamp(min=1e-8).log(), p.clamp(min=1e-6).log(), beta, prior)
+    return w.unsqueeze(-2) * beta * (log_q.exp() - scores.softmax(dim=-2)) / log_q.shape[-1]
+
+
+# 4. Training: all members and all priors at once
+
+
+def start_heads(z: Tensor, labels: np.ndarray, K: int, unit: bool) -> tuple[Tensor, Tensor]:
+    """Weights [M, K, f] and biases [M, K, 1] from clusterings [M, n] of the rows z [M, f, n].
+
+    Rows of unit length: the cosine with the mean direction. Others: the nearest mean, z mu - |mu|^2 / 2.
+    """
+    one_hot = torch.nn.functional.one_hot(torch.as_tensor(labels, dtype=torch.long), K).float()
+    means = torch.bmm(z, one_hot).transpose(1, 2) / one_hot.sum(1).clamp(min=1).unsqueeze(2)  # [M, K, f]
+    square = (means**2).sum(dim=2, keepdim=True)
+    return (means / square.sqrt().clamp(min=1e-6), torch.zeros_like(square)) if unit else (means, -square / 2)
+
+
+def adam_step(parameter: Tensor, gradient: Tensor, moments: tuple[Tensor, Tensor], step: int, rate: float) -> None:
+    """One step of Adam (Kingma, Ba, ICLR 2015) for a gradient in closed form: a third faster here than autograd."""
+    first, second = moments
+    first.mul_(0.9).add_(gradient, alpha=0.1)
+    second.mul_(0.999).addcmul_(gradient, gradient, value=0.001)
+    parameter.addcdiv_(first / (1 - 0.9**step), (second / (1 - 0.999**step)).sqrt() + 1e-8, value=-rate)
+
+
+def train_heads(
+    zs: np.ndarray,
+    neighbours: np.ndarray,
+    start: np.ndarray,
+    K: int,
+    priors: Sequence[float],
+    s: Settings,
+    seed: int,
+    unit: bool = True,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Weights [P, M, K, f] and biases [P, M, K] of one head for each prior and member.
+
+    zs: [M, n, f]; neighbours: [n, k]; start: [M, n] labels. Members do not depend on each other, and all see the same
+    batches: several processes train some members each.
+    """
+    if dist.world_size() > 1:
+        mine = dist.part(len(zs))
+        some = slice(mine.start, mine.stop)
+        own = _train_members(zs[some], neighbours, start[some], K, priors, s, seed, unit) if mine else ()
+        found = [pair for pair in dist.gather_objects(own) if pair]
+        return np.concatenate([w for w, _ in found], axis=1), np.concatenate([b for _, b in found], axis=1)
+    return _train_members(zs, neighbours, start, K, priors, s, seed, unit)
+
+
+@torch.no_grad()
+def _train_members(
+    zs: np.ndarray,
+    neighbours: np.ndarray,
+    start: np.ndarray,
+    K: int,
+    priors: Sequence[float],
+    s: Settings,
+    seed: int,
+    unit: bool,
+) -> tuple[np.ndarray, np.ndarray]:
+    """`train_heads` of these members."""
+    M, n, f = zs.shape
+    P, B = len(priors), min(s.batch, n)
+    generator = torch.Generator().manual_seed(seed)
+    z = torch.from_numpy(zs.transpose(0, 2, 1).copy())  # [M, f, n]
+    partners = torch.from_numpy(neighbours)
+    prior = torch.tensor(priors).view(1, P, 1, 1)
+    weight, bias = (each.repeat(1, P, 1) for each in start_heads(z, start, K, unit))  # [M, P K, f], [M, P K, 1]
+    moments = [(torch.zeros_like(a), torch.zeros_like(a)) for a in (weight, bias)]
+
+    def log_q(rows: Tensor) -> Tensor:
+        return torch.log_softmax(torch.baddbmm(bias, weight, rows).div_(s.tau).view(M, P, K, -1), dim=2)
+
+    t = log_q(z).exp_()  # [M, P, K, n], the teacher: moving average of the assignments
+    p = t.mean(dim=3, keepdim=True)  # [M, P, K, 1], cluster sizes
+    order, at, period, steps = torch.randperm(n, generator=generator), 0, max(1, n // B), step_count(n, s)
+    for step in range(1, steps + 1):
+        if at + B > n:
+            order, at = torch.randperm(n, generator=generator), 0
+        i, at = order[at : at + B], at + B
+        j = partners[i, torch.randint(partners.shape[1], (B,), generator=generator)]
+        rows, t_j = z[:, :, i], t[..., j]
+        w = (t[..., i] * t_j).sum(dim=2)  # [M, P, B]: pairs that the teacher separates count little
+        g = logit_gradient(log_q(rows), t_j, w, p, s.beta, prior).view(M, P * K, B) / s.tau
+        rate = s.lr * min(1.0, 2 * (1 - (step - 1) / steps))
+        adam_step(weight, torch.bmm(g, rows.transpose(1, 2)), moments[0], step, rate)
+        adam_step(bias, g.sum(dim=2, keepdim=True), moments[1], step, rate)
+        if step % period == 0:
+            t.lerp_(log_q(z).exp_(), 1 - s.momentum)
+            p = t.mean(dim=3, keepdim=True)
+    weight, bias = weight.view(M, P, K, f).transpose(0, 1), bias.view(M, P, K).transpose(0, 1)
+    return weight.numpy() / s.tau, bias.numpy() / s.tau
+
+
+def assignments(zs: np.ndarray, weight: np.ndarray, bias: np.ndarray) -> np.ndarray:
+    """[M, n, K]: softmax of the members' logits. zs: [M, n, f]; weight: [M, K, f]; bias: [M, K]."""
+    logits = torch.baddbmm(torch.from_numpy(bias)[:, None], torch.from_numpy(zs), torch.from_numpy(weight).mT)
+    return logits.softmax(dim=2).numpy()

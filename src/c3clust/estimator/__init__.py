@@ -1,0 +1,1 @@
+"""The scikit-learn interface of all methods: fit, prediction, editing, saving."""

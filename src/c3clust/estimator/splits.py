@@ -1,0 +1,78 @@
+"""Split: one cluster of a model becomes several, by heads on its representation z. Nothing is trained but the heads."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from c3clust.errors import RunError
+from c3clust.files import model_io
+from c3clust.networks.voting import VotingHeads
+from c3clust.records.changes import Change, current, new_change
+from c3clust.records.edits import Edits
+
+__all__ = ["Split", "write_steps"]
+
+FILE = "split"
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """cluster becomes the clusters `numbers`, one for each output of the heads, of `n_clusters` in all."""
+
+    cluster: int
+    numbers: tuple[int, ...]
+    n_clusters: int
+    heads: VotingHeads
+
+    @torch.no_grad()
+    def parts(self, z: np.ndarray) -> np.ndarray:
+        """Probability [n, parts] of each part, for z [n, D]."""
+        if z.shape[1] != self.heads.width:
+            raise RunError(f"A split for {self.heads.width} features does not fit a model with {z.shape[1]}.")
+        if not len(z):
+            return np.zeros((0, len(self.numbers)), np.float32)
+        return np.concatenate([self.heads(torch.from_numpy(z[i : i + 4096]))[1] for i in range(0, len(z), 4096)])
+
+    def apply(self, labels: np.ndarray, proba: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Labels [n] and probabilities [n, M] after the split: the probability of the cluster goes to its parts."""
+        q, inside = self.parts(z), labels == self.cluster
+        labels = labels.copy()
+        labels[inside] = np.asarray(self.numbers)[q[inside].argmax(axis=1)]
+        wide = np.zeros((len(proba), self.n_clusters), proba.dtype)
+        wide[:, : proba.shape[1]] = proba
+        wide[:, list(self.numbers)] = proba[:, [self.cluster]] * q
+        return labels, wide
+
+    def write(self, folder: Path, carried: int) -> None:
+        """Write the change and its heads into the folder of a change."""
+        model_io.write(folder / FILE, {}, self.heads.state_dict())
+        Change("split", self.n_clusters, carried, self.cluster, list(self.numbers)).write(folder)
+
+    @classmethod
+    def read(cls, folder: Path) -> "Split":
+        """The split of a change."""
+        change, (_, tensors) = Change.read(folder), model_io.read(folder / FILE, "split")
+        assert change.cluster is not None
+        try:
+            with torch.device("meta"):
+                heads = VotingHeads(len(change.numbers), len(tensors["centre"]))
+            heads.load_state_dict(tensors, strict=True, assign=True)
+        except (RuntimeError, ValueError, TypeError, KeyError) as error:
+            raise RunError(f"{folder} is damaged or of another kind: {str(error).splitlines()[0]}") from None
+        return cls(change.cluster, tuple(change.numbers), change.n_clusters, heads.eval())
+
+
+def write_steps(folder: Path, steps: Sequence[Edits | Split]) -> None:
+    """Write the edits and splits of a model that is saved again."""
+    at, carried = folder, 0
+    for step in steps:
+        if isinstance(step, Split):
+            with new_change(folder) as partial:
+                step.write(partial, carried)
+            at = current(folder)
+        elif step.operations:
+            step.write(at)
+            carried = len(step.operations)

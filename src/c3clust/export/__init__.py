@@ -1,0 +1,1 @@
+"""A fitted estimator for use elsewhere: one ONNX file, which needs no torch."""

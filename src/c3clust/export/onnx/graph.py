@@ -1,0 +1,200 @@
+"""A fitted estimator as one module: raw samples -> z [N, D], probabilities [N, M], labels [N].
+
+Preprocessing, network, merges, splits and the rule for outliers, in the order of estimator/prediction.py.
+"""
+
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from c3clust.encoders.image import ImageEncoder
+from c3clust.encoders.run import RunEncoder
+from c3clust.errors import InputError
+from c3clust.estimator.splits import Split
+from c3clust.export.onnx.layers import exportable, resize
+from c3clust.features.outliers import MAJORITY, TIE, OutlierRule
+from c3clust.features.preprocess import Preprocessor
+from c3clust.records.edits import Edits
+
+__all__ = ["Deployed", "input_layers"]
+
+
+class Deployed(nn.Module):
+    """What is exported of a fitted estimator."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        network, steps = _copy(model.network_), model._steps()
+        self.inputs, self.network = input_layers(model.preprocessor_), exportable(network)
+        before = [model.n_clusters_, *(step.n_clusters for step in steps)]
+        self.steps = nn.ModuleList(
+            _Edits(step) if isinstance(step, Edits) else _Split(step, n) for step, n in zip(steps, before, strict=False)
+        )
+        rule = model.outlier_rule_ if model.outliers else None
+        self.outliers = None if rule is None else _Outliers(rule, model.n_clusters_, network, steps)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        z, c = self.network(self.inputs(x))
+        labels, proba = c.argmax(dim=1), c
+        for step in self.steps:
+            labels, proba = step(labels, proba, z)
+        if self.outliers is not None:
+            labels = torch.where(self.outliers(z, c), -1, labels)
+        return z, proba.float(), labels
+
+
+def input_layers(preprocessor: Preprocessor) -> nn.Module:
+    """Raw samples -> the input of the network."""
+    encoder, shape = preprocessor.frozen_encoder, preprocessor.shape
+    if encoder is None and len(shape) == 3:
+        return _Pixels((shape[1], shape[2]))
+    layers: list[nn.Module] = [_Scaled(preprocessor)]
+    if isinstance(encoder, ImageEncoder):
+        if encoder.shape is None:
+            raise InputError(f"{encoder} has no image size of its own: set image_size, and fit again.")
+        layers = [_Pixels(encoder.shape[1:]), _copy(encoder.network), *layers]
+    elif isinstance(encoder, RunEncoder):
+        inner = encoder.model
+        layers = [input_layers(inner.preprocessor_), _First(exportable(_copy(inner.network_))), *layers]
+    return nn.Sequential(*layers)
+
+
+class _Pixels(nn.Module):
+    """Images of any size, bytes or float32 in [0, 1] -> float32 in [0, 1] of one size."""
+
+    def __init__(self, size: tuple[int, ...]) -> None:
+        super().__init__()
+        self.size = (int(size[0]), int(size[1]))
+
+    def forward(self, x: Tensor) -> Tensor:
+        pixels = resize(x.to(torch.float32), self.size)
+        return pixels / 255 if x.dtype == torch.uint8 else pixels
+
+
+class _Scaled(nn.Module):
+    """Vectors [N, F] as `scaling.Scaled` scales them, in float64."""
+
+    centre: Tensor
+    spread: Tensor
+
+    def __init__(self, preprocessor: Preprocessor) -> None:
+        super().__init__()
+        scaling, self.unit = preprocessor.scaling, preprocessor.unit
+        self.register_buffer("centre", torch.from_numpy(np.asarray(0.0 if scaling is None else scaling.centre)))
+        self.register_buffer("spread", torch.from_numpy(np.asarray(1.0 if scaling is None else scaling.spread)))
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x.double()
+        if self.unit:
+            largest = x.abs().amax(dim=1, keepdim=True)
+            x = x / torch.where(largest > 0, largest, 1.0)
+            x = x / x.square().sum(dim=1, keepdim=True).sqrt().clamp_min(1e-12)
+        return ((x - self.centre) / self.spread).float()
+
+
+class _First(nn.Module):
+    """The z of a network x -> (z, c)."""
+
+    def __init__(self, network: nn.Module) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.network(x)[0]
+
+
+class _Edits(nn.Module):
+    """`Edits.apply` and `Edits.apply_proba`."""
+
+    target: Tensor
+    columns: Tensor
+
+    def __init__(self, edits: Edits) -> None:
+        super().__init__()
+        target = torch.tensor(edits.target)
+        self.register_buffer("target", target)
+        self.register_buffer("columns", torch.eye(edits.n_clusters)[target])  # [M, M]
+
+    def forward(self, labels: Tensor, proba: Tensor, z: Tensor) -> tuple[Tensor, Tensor]:
+        return self.target[labels], proba.float() @ self.columns
+
+
+class _Split(nn.Module):
+    """`Split.apply`."""
+
+    numbers: Tensor
+    kept: Tensor
+    parts: Tensor
+
+    def __init__(self, split: Split, before: int) -> None:
+        super().__init__()
+        self.cluster, self.heads, numbers = split.cluster, _copy(split.heads), list(split.numbers)
+        whole = torch.eye(split.n_clusters)
+        self.register_buffer("numbers", torch.tensor(numbers))
+        self.register_buffer("parts", whole[numbers])  # [parts, M]
+        self.register_buffer("kept", whole.index_fill(1, torch.tensor(numbers), 0.0)[:before])
+
+    def forward(self, labels: Tensor, proba: Tensor, z: Tensor) -> tuple[Tensor, Tensor]:
+        q = self.heads(z)[1]
+        before = proba.float()
+        mine = before[:, self.cluster : self.cluster + 1] * q
+        labels = torch.where(labels == self.cluster, self.numbers[q.argmax(dim=1)], labels)
+        return labels, before @ self.kept + mine @ self.parts
+
+
+class _Outliers(nn.Module):
+    """Which samples [N] `Prediction._judge` takes for outliers."""
+
+    centres: Tensor
+    spread: Tensor
+    target: Tensor
+
+    def __init__(self, rule: OutlierRule, n_clusters: int, network: Any, steps: Any) -> None:
+        super().__init__()
+        used = ~np.isnan(rule.centres[:, 0])
+        centres = rule.centres[used].astype(np.float64)
+        if rule.unit:
+            centres /= np.maximum(np.linalg.norm(centres, axis=1, keepdims=True), 1e-12)
+        target = list(range(n_clusters))
+        for edits in (step for step in steps if isinstance(step, Edits)):
+            target = [edits.target[i] for i in target]
+        self.register_buffer("centres", torch.from_numpy(centres))
+        self.register_buffer("spread", torch.from_numpy(rule.spread[used].astype(np.float64)))
+        self.register_buffer("target", torch.tensor(target))
+        self.limit, self.unit, self.n_clusters = rule.limit, rule.unit, n_clusters
+        voting = hasattr(network, "members") and len(network.weight) >= 3
+        self.network = network if voting else None
+
+    def forward(self, z: Tensor, c: Tensor) -> Tensor:
+        far = self._distances(z.double()).amin(dim=1) > self.limit
+        if self.n_clusters == 1:
+            return far
+        first = c.argmax(dim=1)
+        shares = c if self.network is None else self._votes(z)
+        mine = shares.gather(1, first[:, None])[:, 0]
+        other, second = torch.where(self._is(first), -1.0, shares).max(dim=1)
+        tied = mine - other < TIE * (mine + other) if self.network is None else mine < MAJORITY
+        return far | (tied & (self.target[first] != self.target[second]))
+
+    def _distances(self, z: Tensor) -> Tensor:
+        cosine = z @ self.centres.T
+        if self.unit:
+            return 1 - cosine
+        square = z.square().sum(dim=1, keepdim=True) + self.centres.square().sum(dim=1)
+        return (square - 2 * cosine).clamp_min(0).sqrt() / self.spread
+
+    def _votes(self, z: Tensor) -> Tensor:
+        """Shares [N, M] of the members that vote for each cluster."""
+        assert self.network is not None
+        return self._is(self.network.members(z).argmax(dim=2)).float().mean(dim=0)
+
+    def _is(self, labels: Tensor) -> Tensor:
+        """One hot: [...] -> [..., M]."""
+        return labels[..., None] == torch.arange(self.n_clusters)
+
+
+def _copy(network: nn.Module) -> nn.Module:
+    return deepcopy(network).cpu().eval()

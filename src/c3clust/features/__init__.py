@@ -1,0 +1,1 @@
+"""Feature vectors: preprocessing, scaling, neighbours, outliers and the number of clusters."""

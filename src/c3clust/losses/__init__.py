@@ -1,0 +1,1 @@
+"""Losses and terms of losses that several methods share."""
