@@ -25,7 +25,8 @@ def fit(
     *,
     folder: opt.NewRun,
     method: Annotated[
-        str | None, opt.methods_option("--method", "See: c3clust list methods. Your own: MODULE:CLASS.", "c3")
+        str | None,
+        opt.methods_option("--method", "See: c3clust list methods. Your own: MODULE:CLASS.", "by the data"),
     ] = None,
     seed: opt.Seed = 0,
     recipe: opt.Recipe = None,
@@ -57,7 +58,7 @@ def fit(
         float, typer.Option(help="Write a checkpoint after each epoch, and after this many minutes.", min=0)
     ] = 10.0,
     outliers: Annotated[bool, typer.Option("--outliers", help="Assign outliers to cluster -1.")] = False,
-    guard: Annotated[bool, typer.Option(help="Stop C3 if it diverges, and keep its last good epoch.")] = True,
+    guard: Annotated[bool, typer.Option(help="Stop c3_adaptive if it diverges, and keep its last good epoch.")] = True,
     quiet: opt.Quiet = False,
     as_json: opt.AsJson = False,
 ) -> None:
@@ -97,17 +98,20 @@ def fit(
     )
     with new.claimed():
         samples = data.load(run.source, **run.load_options, shared=dist.world_size() > 1)
+        run, note = run.on(samples)
         if verbose:
-            _announce(len(samples), source or run.source, run, k is None)
+            _announce(len(samples), source or run.source, run, k is None, note)
         record = _fit(samples, new, run, seed)
     _print_result(folder, record, verbose, as_json)
 
 
-def _announce(n: int, source: str, run: "Resolved", counted: bool) -> None:
+def _announce(n: int, source: str, run: "Resolved", counted: bool, note: str | None) -> None:
     """What will be clustered, into how many clusters, and how."""
     found = run.params["n_clusters"] == "auto"
     clusters = "unknown number of clusters" if found else f"{run.params['n_clusters']} clusters"
-    opt.err(f"{n:,} samples from {source}, {clusters}, method {run.method}")
+    opt.err(f"{n:,} samples from {source}, {clusters}" + (f", method {run.method}" if note is None else ""))
+    if note is not None:
+        opt.err(note)
     if found and counted:
         opt.err("No -k was given: the number of clusters is estimated from the data, without labels.")
 
@@ -142,7 +146,7 @@ def resume(
 
 
 def demo(folder: opt.NewRun = Path("runs/demo"), seed: opt.Seed = 0) -> None:
-    """Cluster scikit-learn's 1,797 handwritten digits, and compare k-means and C3."""
+    """Cluster scikit-learn's 1,797 handwritten digits, and compare k-means, CC, C3 and the default method."""
     from c3clust import data, methods, metrics
     from c3clust.recipes.resolve import resolve
     from c3clust.runs import Run
@@ -152,11 +156,16 @@ def demo(folder: opt.NewRun = Path("runs/demo"), seed: opt.Seed = 0) -> None:
         new, i = folder.with_name(f"{folder.name}-{i}"), i + 1
     samples = data.load("digits")
     opt.err("1,797 handwritten digits of 8 x 8 pixels, 10 clusters, no labels used.")
-    baseline = methods.load("kmeans")(n_clusters=10, random_state=seed).fit(samples)
-    run = resolve("c3", source="digits", n_clusters=10, params={"verbose": True})
+    kmeans = methods.load("kmeans")(n_clusters=10, random_state=seed).fit(samples)
+    c3 = methods.load("c3")(n_clusters=10, random_state=seed, verbose=True).fit(samples)
+    run, note = resolve(source="digits", n_clusters=10, params={"verbose": True}).on(samples)
+    opt.err(str(note))
     record = _fit(samples, Run(new, source="digits", command=f"c3clust demo --seed {seed}", resume=False), run, seed)
+    labels = {"k-means on pixels": kmeans.labels_, "CC, as published": c3.start_labels_, "C3, as published": c3.labels_}
     assert samples.y is not None
-    opt.print_scores([("k-means on pixels", metrics.scores(samples.y, baseline.labels_)), *_stage_scores(record)])
+    assert record.scores is not None
+    scores = [(name, metrics.scores(samples.y, found)) for name, found in labels.items()]
+    opt.print_scores([*scores, (f"{record.method}, the default", record.scores)])
     _print_summary(new, record)
 
 

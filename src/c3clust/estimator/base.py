@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import nullcontext
 from math import prod
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -57,8 +57,6 @@ class Estimator(
     start_stage_: int | None
     start_labels_: np.ndarray | None
     quality_: dict[str, Any] | None
-
-    older_models: ClassVar[dict[str, Any]] = {}  # values of parameters that models of format 1 do not have
 
     # What a method defines.
 

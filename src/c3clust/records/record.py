@@ -15,10 +15,11 @@ Fields that other parts of the package read:
     encoder  of a run on the features of an encoder: {"name", "what", "weights", "licence",
              "labels": "yes" | "no" | "unknown", "trained_on", "views", "features", "finetuned", "seconds", ...}; else
              null. Runs whose encoder was trained with labels do not belong in the same table as others.
-    quality  without labels, of a C3 run that is guided by neighbours: {"estimated_accuracy", "interval": [low, high],
-             "prior", "agreement": {prior: mean adjusted Rand index of the members}, "comparison" with k-means:
-             {"agreement", "kept": [C3, k-means], "supported": [C3, k-means], "simple_is_as_good", "doubtful"}}; else
-             null
+    quality  without labels, of a method that estimates it: {"estimated_accuracy", "interval": [low, high], "prior",
+             "source": who made the labels, "members" or "k-means",
+             "agreement": {prior: mean adjusted Rand index of the members}, "comparison" with k-means:
+             {"agreement", "kept": [members, k-means], "supported": [members, k-means], "simple_is_as_good",
+             "doubtful"}}; else null
     choice   of a run that found its number of clusters: {"chosen", "runner_up", "reason", "ks": the numbers tried, and
              one value for each of them in "score", "low", "high", "above_cloud", "kept" and "stability"; "structure",
              "looked_at", "seconds" (choose_k/choice.py); "merges": [[clusters], [clusters], distance] and

@@ -279,16 +279,16 @@ def _quality_rows(facts: Facts) -> list[list[str]]:
     if quality is None:
         return []
     low, high = quality.interval
-    pair = "C3 {:.3f}, k-means {:.3f}".format
-    chosen = ", for which the heads agree most" if len(quality.agreement) > 1 else ""
+    pair = "members {:.3f}, k-means {:.3f}".format
+    chosen = ", for which the members agree most" if len(quality.agreement) > 1 else ""
     return [
         ["estimated accuracy", f"{quality.estimate:.3f}, interval {low:.3f} to {high:.3f}"],
         ["prior", f"{quality.prior:g}{chosen if quality.prior < 1 else ''}"],
-        *([f"agreement of the heads, prior {name}", f"{value:.3f}"] for name, value in quality.agreement.items()),
-        ["same cluster in C3 and k-means", f"{quality.same:.1%}"],
+        *([f"agreement of the members, prior {name}", f"{value:.3f}"] for name, value in quality.agreement.items()),
+        ["same cluster by members and k-means", f"{quality.same:.1%}"],
         ["neighbours in the same cluster, above chance", pair(*quality.kept)],
         ["agreement with independent clusterings", pair(*quality.supported)],
-        ["source of the result", "k-means" if facts.by_kmeans else "C3"],
+        ["source of the result", quality.source],
     ]
 
 

@@ -45,18 +45,13 @@ def _headline(facts: Facts) -> str:
         return f"All {noun}s are in one cluster: the accuracy cannot be estimated."
     if quality is None:
         why = "gives no confidence" if facts.confidence is None else "gives a confidence that is not calibrated"
-        return f"The accuracy is unknown: the method {_method(facts)} {why}."
+        return f"The accuracy is unknown: the method {facts.record.method} {why}."
     about, (low, high) = in_hundred(quality.estimate), (in_hundred(end) for end in quality.interval)
     since = " before clusters were split" if facts.split else " before clusters were merged" if facts.merged else ""
     return (
         f"About {about} in 100 {noun}s are probably in the right cluster ({low} to {high}; estimated without "
         f"labels{since})."
     )
-
-
-def _method(facts: Facts) -> str:
-    """The method by name; only C3 with guidance by views has no estimate."""
-    return facts.record.method + (" with guidance by views" if facts.record.method == "c3" else "")
 
 
 def _clusters(facts: Facts) -> str:
