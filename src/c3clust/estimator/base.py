@@ -90,7 +90,7 @@ class Estimator(
 
     def _policy(self, dataset: Dataset) -> str | dict[str, Any]:
         """The augmentation of augment="auto"."""
-        return dataset.policy
+        return augment.default(dataset.content)
 
     def _resolved_params(self) -> dict[str, Any]:
         """Parameters whose value "auto" was replaced in `fit`, with the value that a saved model needs."""
@@ -242,7 +242,7 @@ class Estimator(
             options.compile,
             memory=dataset.memory,
         )
-        context.forecast = Forecast.of(self._stages(context), context, dataset.policy)
+        context.forecast = Forecast.of(self._stages(context), context, dataset.content)
         return context
 
     def _config(self, dataset: Dataset, seed: int, run: Run) -> RunConfig:

@@ -190,14 +190,14 @@ class C3(EncoderFields, Clusterer):
         else:
             chosen, note = copy.copy(self._fitted_start().preprocessor_), None
         self.guidance_ = self._choose_guidance(dataset, chosen)
-        return replace(chosen, quantise=self._uses_neighbours), note
+        return chosen, note
 
     def _choose_guidance(self, dataset: Dataset, preprocessor: Preprocessor) -> str:
         """guidance="auto": neighbours where they are known to help, and nothing that was given belongs to views."""
         if self.guidance != "auto":
             return self.guidance
         from_scratch = dataset.kind == "image" and preprocessor.encoder is None
-        other = dataset.policy != "digit" if from_scratch else self.backbone != "auto" or self.finetune
+        other = dataset.content != "handwriting" if from_scratch else self.backbone != "auto" or self.finetune
         return "views" if other or self._sets_views() else "neighbours"
 
     def _sets_views(self) -> bool:
@@ -218,10 +218,7 @@ class C3(EncoderFields, Clusterer):
     def _input_options(self) -> InputOptions:
         """Neighbours need no views of features, and no standardisation, which would distort distances."""
         options = super()._input_options()
-        return replace(options, views=0, standardise=NARROW, quantise=True) if self._uses_neighbours else options
-
-    def _policy(self, dataset: Dataset) -> str:
-        return "handwriting" if dataset.policy == "digit" and self._uses_neighbours else dataset.policy
+        return replace(options, views=0, standardise=NARROW) if self._uses_neighbours else options
 
     def _build_network(self, shape: tuple[int, ...]) -> nn.Module:
         neighbours = self._uses_neighbours
