@@ -16,6 +16,7 @@ It is found from up to 256 evenly spaced images. Pictures are handwriting if all
   of varying brightness. Views that keep the brightness would let a network separate it by brightness alone.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,7 @@ CONTENTS = (*IMAGES, "vector", "views", "text", "table")
 PHOTOGRAPH = 64  # px: the smallest side of photographs with details, which encoders and near copies need
 SMALL = 64  # px: the longest side of handwriting
 MOST = 256  # images that are looked at
+VALUES = 2**24  # pixels times channels that are looked at
 GREY = 0.02  # mean difference of the channels in grey images
 BLANK = 0.1  # difference from the background, relative to the largest, of blank pixels
 MOSTLY_BLANK = 1 / 3  # share of blank pixels in handwriting
@@ -40,16 +42,15 @@ ONE_INK = 0.15  # coefficient of variation of the ink over the images
 def find(x: "ArrayLike", longest_side: Callable[[], int] | None = None) -> str:
     """The content of images [n, C, H, W] or vectors [n, F].
 
-    longest_side: that of image files as they are stored; called only if the decoded images look like handwriting.
+    longest_side: returns that of image files as they are stored; without it, the images were not resized.
 
     >>> find(np.zeros((5, 8)))
     'vector'
     """
     if len(x.shape) == 2:
         return "views" if len(getattr(x, "parts", ())) > 1 else "vector"
-    if max(x.shape[2:]) > SMALL or not len(x) or not _is_handwriting(_sample(x)):
-        return "photograph"
-    return "handwriting" if longest_side is None or longest_side() <= SMALL else "photograph"
+    longest = max(x.shape[2:]) if longest_side is None else longest_side()
+    return "handwriting" if len(x) and longest <= SMALL and _is_handwriting(_sample(x)) else "photograph"
 
 
 def is_detailed(content: str, shape: Sequence[int]) -> bool:
@@ -61,18 +62,19 @@ def is_detailed(content: str, shape: Sequence[int]) -> bool:
     return content == "photograph" and min(shape[-2:]) >= PHOTOGRAPH
 
 
-def looked_at(n: int) -> np.ndarray:
+def looked_at(n: int, most: int = MOST) -> np.ndarray:
     """The positions of the images that decide: up to 256 of n, evenly spaced.
 
     >>> looked_at(3), len(looked_at(1000))
     (array([0, 1, 2]), 256)
     """
-    return np.linspace(0, n - 1, min(n, MOST)).round().astype(int)
+    return np.linspace(0, n - 1, min(n, most)).round().astype(int)
 
 
 def _sample(x: "ArrayLike") -> np.ndarray:
-    """Some of the images, float32 in [0, 1]."""
-    some = np.asarray(x[looked_at(len(x))])
+    """Some of the images, float32 in [0, 1]; fewer if they were enlarged."""
+    most = max(1, min(MOST, VALUES // math.prod(x.shape[1:])))
+    some = np.asarray(x[looked_at(len(x), most)])
     return some.astype(np.float32) / np.float32(255 if some.dtype == np.uint8 else 1)
 
 
