@@ -182,7 +182,7 @@ def test_an_image_links_to_its_original_file(visit, new_run, digits, tmp_path):
     (folder / "sub").mkdir(parents=True)
     for name, pixels in zip(names, x, strict=False):
         Image.fromarray(pixels[0]).save(folder / name)
-    data = {"place": str(folder), "n": 40, "shape": [1, 8, 8], "policy": "photo", "classes": None, "skipped": []}
+    data = {"place": str(folder), "n": 40, "shape": [1, 8, 8], "content": "photograph", "classes": None, "skipped": []}
     page = visit(new_run(tmp_path / "runs" / "a", x[:40], y[:40], names, n_clusters=3, data=data).url)
     page.locator("#gallery .thumb").first.click()
     link = page.locator("dialog a")

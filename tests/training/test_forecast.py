@@ -119,10 +119,10 @@ def test_short_training_needs_no_line(clock):
 
 
 def test_the_faster_way_depends_on_the_samples():
-    assert "encoder" in faster_way((3, 128, 128), "photo")
-    assert "image_size" in faster_way((1, 64, 64), "digit")
-    assert "epochs" in faster_way((1, 28, 28), "digit")
-    assert faster_way((512,), "photo") is None
+    assert "encoder" in faster_way((3, 128, 128), "photograph")
+    assert "image_size" in faster_way((1, 64, 64), "handwriting")
+    assert "epochs" in faster_way((1, 28, 28), "handwriting")
+    assert faster_way((512,), "vector") is None
 
 
 def test_a_fit_tells_it_and_the_result_is_the_same(c3clust, three_kinds, tmp_path, monkeypatch):

@@ -44,6 +44,10 @@ def fit(
         str | None,
         typer.Option("--kind", help="Content of a table or .txt file: image, text or table.", show_default="detected"),
     ] = None,
+    content: Annotated[
+        str | None,
+        typer.Option("--content", help="What images show: handwriting or photograph.", show_default="from the pixels"),
+    ] = None,
     column: opt.Columns = None,
     device: opt.Device = None,
     image_size: Annotated[
@@ -86,6 +90,7 @@ def fit(
     params = {"encoder": encoder, "finetune": finetune or None, "device": device, "image_size": image_size}
     params |= {"guard": None if guard else False, "outliers": outliers or None, "verbose": verbose, "start": start}
     options = {"labels": labels, "embeddings": embeddings, "image_size": image_size, "kind": kind}
+    options |= {"content": content}
     options |= opt.reading_options(column, cache, workers, memory, max_bad, outside)
     run = resolve(method, recipe, settings or [], source, k, params=params, options=options)
     new = Run(

@@ -86,10 +86,6 @@ class Estimator(
     def _training_options(self) -> TrainingOptions:
         return TrainingOptions()
 
-    def _policy(self, dataset: Dataset) -> str | dict[str, Any]:
-        """The augmentation of augment="auto"."""
-        return dataset.policy
-
     def _resolved_params(self) -> dict[str, Any]:
         """Parameters whose value "auto" was replaced in `fit`, with the value that a saved model needs."""
         return {"n_clusters": self.n_clusters_}
@@ -127,7 +123,7 @@ class Estimator(
         self.preprocessor_, note = self._choose_preprocessor(dataset)
         options, seed = self._training_options(), self._seed(run)
         auto = isinstance(options.augment, str) and options.augment == "auto"
-        policy = augment.policy(self._policy(dataset) if auto else options.augment)
+        policy = augment.policy(augment.default(dataset.content) if auto else options.augment)
         device = find_device(options.device)
         if run is not None:
             run.claim()
@@ -240,7 +236,7 @@ class Estimator(
             options.compile,
             memory=dataset.memory,
         )
-        context.forecast = Forecast.of(self._stages(context), context, dataset.policy)
+        context.forecast = Forecast.of(self._stages(context), context, dataset.content)
         return context
 
     def _config(self, dataset: Dataset, seed: int, run: Run) -> RunConfig:

@@ -18,7 +18,7 @@ def choose_method(dataset: Dataset, encoder: Any = "auto") -> tuple[str, str]:
     """The name of the method for these samples, and a sentence that says so. `encoder`: the parameter of the method."""
     if dataset.kind != "image":
         why = {"vector": "feature vectors", "text": "texts", "table": "rows of a table"}[dataset.kind]
-    elif dataset.policy == "digit":
+    elif dataset.content == "handwriting":
         why = "images of handwriting"
     elif encoder not in (None, "none", "auto") or (encoder == "auto" and encoders.auto(dataset)[0] is not None):
         why = "photographs with a pretrained encoder"

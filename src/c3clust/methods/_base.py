@@ -213,7 +213,8 @@ class NetworkFields(TrainingFields):
     stem : {"auto", "imagenet", "small"}
         First layers of a ResNet; "auto" uses the 3x3 stem up to 48 px.
     augment : str, dict or callable
-        How views are made: "photo", "digit", "vector", "none", or {"policy": "photo", "jitter": 1.0, ...}.
+        How views are made: "auto" (by the content of the data), "photo", "handwriting", "digit", "vector", "none", or
+        {"policy": "photo", "jitter": 1.0, ...}.
     projection_dim : int
         D, the width of z.
     """

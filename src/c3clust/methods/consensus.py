@@ -151,10 +151,7 @@ class Consensus(ContrastiveFields, Clusterer):
 
     def _input_options(self) -> InputOptions:
         """Neighbours need no standardisation of embeddings, which would distort distances."""
-        return replace(super()._input_options(), standardise=NARROW, quantise=True)
-
-    def _policy(self, dataset: Any) -> str:
-        return "handwriting" if dataset.policy == "digit" else dataset.policy
+        return replace(super()._input_options(), standardise=NARROW)
 
     def _build_network(self, shape: tuple[int, ...]) -> nn.Module:
         if len(shape) == 1:
