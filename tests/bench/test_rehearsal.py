@@ -18,7 +18,7 @@ from PIL import Image
 
 from c3clust import CC, augment, data, methods, paper
 from c3clust.bench import Job, Result, run, worker
-from c3clust.bench.rehearsal import GPUS, NOTE, PASSES, SHARE, Cost, Rehearsal, costs, markdown, untold
+from c3clust.bench.rehearsal import GPUS, NOTE, PASSES, SHARE, Cost, Rehearsal, costs, markdown, without_epochs
 from c3clust.data.sources.imagenet_subset import SYNSETS
 from c3clust.errors import InputError
 from c3clust.paper.values import read_rows, write_rows
@@ -222,7 +222,7 @@ def test_other_methods_are_on_a_gpu_as_much_faster_as_cc(tmp_path, monkeypatch):
     counted, other = costs(pairs, "v100")
     assert other.gpu_seconds / other.seconds == pytest.approx(counted.gpu_seconds / counted.seconds)
     pairs += [(replace(job, name="another name"), result) for job, result in pairs[:2]]  # of the same run
-    text = markdown([counted, other], Rehearsal(1, 8), untold(pairs))
+    text = markdown([counted, other], Rehearsal(1, 8), without_epochs(pairs))
     assert "Not in the table, since they train in no epochs: kmeans.\n" in text
 
 

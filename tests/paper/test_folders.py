@@ -60,6 +60,12 @@ def row(case, method, seed, acc, estimated="", doubtful=""):
     }  # fmt: skip
 
 
+@pytest.fixture(autouse=True)
+def without_umap(monkeypatch):
+    """The results are the same whether umap-learn is installed or not."""
+    monkeypatch.setattr(umap, "installed", lambda: False)
+
+
 @pytest.fixture
 def rows():
     """Twelve cases: Consensus gains 10 points and knows it, but loses 6 on dogs, of which only seed 0 is doubtful."""
@@ -291,8 +297,7 @@ def test_umap_is_run_once_per_case_and_seed_and_its_rows_fit_the_table(tmp_path,
     assert "| 0.500 (0.500) |" in folders.table([row("wine", folders.KMEANS, 0, 0.9), *added])
 
 
-def test_without_umap_the_table_says_so(rows, tmp_path, monkeypatch):
-    monkeypatch.setattr(umap, "installed", lambda: False)
+def test_without_umap_the_table_says_so(rows, tmp_path):
     assert umap.run(cases.find_cases("digits"), (0,), tmp_path, tmp_path) == []
     assert "UMAP + HDBSCAN is run where umap-learn is installed" in folders.table(rows)
 

@@ -21,48 +21,53 @@ __all__ = ["demo", "fit", "resume"]
 
 def fit(
     source: Annotated[str | None, typer.Argument(help=opt.SOURCE, autocompletion=complete.data)] = None,
-    clusters: opt.Clusters = None,
     *,
     folder: opt.NewRun,
+    clusters: opt.Clusters = None,
     method: Annotated[
         str | None,
         opt.methods_option("--method", "See: c3clust list methods. Your own: MODULE:CLASS.", "by the data"),
     ] = None,
+    encoder: Annotated[str | None, opt.encoder_option("See: c3clust list encoders.", "depends on the images")] = None,
+    labels: opt.Labels = None,
     seed: opt.Seed = 0,
-    recipe: opt.Recipe = None,
-    start: opt.Start = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="Set a parameter: name=value. Repeatable.")
     ] = None,
-    labels: opt.Labels = None,
-    encoder: Annotated[str | None, opt.encoder_option("See: c3clust list encoders.", "depends on the images")] = None,
-    embeddings: Annotated[
-        bool, typer.Option("--embeddings", help=r"An array \[n, V, F] contains V views of n samples, not images.")
-    ] = False,
-    finetune: Annotated[bool, typer.Option("--finetune", help="Train the encoder too.")] = False,
     kind: Annotated[
         str | None,
-        typer.Option("--kind", help="Content of a table or .txt file: image, text or table.", show_default="detected"),
+        opt.data_option(
+            "--kind", help="Content of a table or .txt file: image, text or table.", show_default="detected"
+        ),
     ] = None,
     content: Annotated[
         str | None,
-        typer.Option("--content", help="What images show: handwriting or photograph.", show_default="from the pixels"),
+        opt.data_option(
+            "--content", help="What images show: handwriting or photograph.", show_default="from the pixels"
+        ),
     ] = None,
     column: opt.Columns = None,
-    device: opt.Device = None,
+    embeddings: Annotated[
+        bool, opt.data_option("--embeddings", help=r"An array \[n, V, F] contains V views of n samples, not images.")
+    ] = False,
     image_size: Annotated[
-        int | None, typer.Option("--image-size", help="Side of the images in pixels.", show_default="from the images")
+        int | None,
+        opt.data_option("--image-size", help="Side of the images in pixels.", show_default="from the images"),
     ] = None,
     cache: opt.Cache = None,
     workers: opt.Workers = None,
     memory: opt.Memory = None,
     max_bad: opt.MaxBad = 0.05,
     outside: opt.Outside = False,
+    recipe: opt.Recipe = None,
+    start: opt.Start = None,
+    finetune: Annotated[bool, opt.method_option("--finetune", help="Train the encoder too.")] = False,
+    outliers: Annotated[bool, opt.method_option("--outliers", help="Assign outliers to cluster -1.")] = False,
+    guard: Annotated[bool, opt.method_option(help="Stop c3_adaptive if it diverges.")] = True,
+    device: opt.Device = None,
     checkpoint_minutes: Annotated[
-        float, typer.Option(help="Write a checkpoint after each epoch, and after this many minutes.", min=0)
+        float, opt.run_option(help="Write a checkpoint after each epoch, and after this many minutes.", min=0)
     ] = 10.0,
-    outliers: Annotated[bool, typer.Option("--outliers", help="Assign outliers to cluster -1.")] = False,
-    guard: Annotated[bool, typer.Option(help="Stop c3_adaptive if it diverges, and keep its last good epoch.")] = True,
     quiet: opt.Quiet = False,
     as_json: opt.AsJson = False,
 ) -> None:

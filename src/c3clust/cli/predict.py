@@ -70,7 +70,7 @@ def predict(
     samples = data.load(source, **reading, shared=shared)
     assignments = Assignments(samples.names, *model._predict(samples, **({"shared": True} if shared else {})))
     if opt.is_first():
-        _Prediction(run, source, out, assignments, model._edits(), samples.skipped).tell(as_json)
+        _Prediction(run, source, out, assignments, model._edits(), samples.skipped).show(as_json)
     if shared:
         from c3clust import dist
 
@@ -100,7 +100,7 @@ class _Prediction:
     edits: "Edits"
     skipped: Sequence[Any]
 
-    def tell(self, as_json: bool) -> None:
+    def show(self, as_json: bool) -> None:
         """Write and print it."""
         if self.out is not None:
             self.assignments.write(self.out, self.edits.names)

@@ -25,8 +25,8 @@ Fields that other parts of the package read:
              "doubtful"}}; else null
     choice   of a run that found its number of clusters: {"chosen", "runner_up", "reason", "ks": the numbers tried, and
              one value for each of them in "score", "low", "high", "above_cloud", "kept" and "stability"; "structure",
-             "looked_at", "seconds" (choose_k/choice.py); "merges": [[clusters], [clusters], distance] and
-             "splits": [cluster, size, size, silhouette] (choose_k/tree.py)}; else null
+             "looked_at", "seconds" (n_clusters/choice.py); "merges": [[clusters], [clusters], distance] and
+             "splits": [cluster, size, size, silhouette] (n_clusters/tree.py)}; else null
     scores   {"acc", "nmi", "ari"} of the final labels, if true labels are known; else null
     suggested_names   of the clusters of the model, by number: {"name", "source"}; guesses, which nothing uses by itself
     change   of a run that was split or regrouped: {"op": "split", "cluster", "into"} or {"op": "regroup", "before"};

@@ -67,7 +67,7 @@ class Facts:
 
     sizes: {cluster: samples} of the current clusters; confidence: mean, None if not known; distinct: samples
     that differ, None if not known; merged: how many clusters fewer there are since the user merged some; copies:
-    samples that are copies of others; outliers: samples that belong nowhere; apart: whether they are in no cluster.
+    samples that are copies of others.
     """
 
     record: RunRecord
@@ -80,8 +80,6 @@ class Facts:
     distinct: int | None = None
     merged: int = 0
     copies: int = 0
-    outliers: int = 0
-    apart: bool = False
 
     @classmethod
     def of(cls, record: RunRecord, view: View, edits: Edits, run: str = "RUN") -> "Facts":
@@ -99,8 +97,6 @@ class Facts:
             distinct=view.distinct,
             merged=edits.n_clusters - len(live),
             copies=view.n_copies,
-            outliers=view.n_outliers,
-            apart=view.apart,
         )
 
     @classmethod

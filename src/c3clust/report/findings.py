@@ -4,15 +4,15 @@ Each rule is a function of Facts that yields Findings; `findings` applies all ru
 training_findings.py.
 """
 
-import shlex
 from collections.abc import Iterator
 
 from c3clust.records.record import RunRecord
 from c3clust.report import training_findings
 from c3clust.report.facts import Facts, capital
 from c3clust.report.finding import LEVELS, Finding
+from c3clust.report.refit import kmeans_command
 
-__all__ = ["findings", "kmeans_command", "skipped_files"]
+__all__ = ["findings", "skipped_files"]
 
 ENOUGH = 0.75  # lower end of the estimated accuracy from which a result is called good
 HALF = 0.5  # estimated accuracy below which most samples are in a wrong cluster
@@ -227,39 +227,6 @@ def skipped_files(record: RunRecord) -> list[list[str]]:
 
 def in_hundred(share: float) -> int:
     return round(100 * share)
-
-
-def kmeans_command(record: RunRecord, run: str = "RUN") -> str:
-    """The command that fits k-means to the same features. run: the folder of this run, quoted for a shell."""
-    words = _without_method(record.command)
-    if not words:
-        words = ["c3clust", "fit", str(record.data.get("place") or "SOURCE"), "-k", str(record.n_clusters)]
-    words += ["--method", "kmeans"]
-    if record.encoder and record.data.get("kind", "image") == "image":
-        words += ["--encoder", str(record.encoder.get("name"))]
-    return f"{shlex.join(words)} -o {shlex.quote(shlex.split(run)[0] + '-kmeans')}"
-
-
-_WITH_VALUE = ("-o", "--out", "--method", "--set", "--encoder", "--checkpoint-minutes")
-_ALONE = ("--finetune", "--guard", "--no-guard", "--quiet", "-q", "--json")
-
-
-def _without_method(command: str) -> list[str]:
-    """The words of a `c3clust fit` without its method and folder; none if a recipe names the data."""
-    try:
-        given = iter(shlex.split(command))
-    except ValueError:
-        return []
-    words = []
-    for word in given:
-        name = word.partition("=")[0]
-        if name == "--recipe":
-            return []
-        if word in _WITH_VALUE:
-            next(given, None)
-        elif name not in (*_WITH_VALUE, *_ALONE):
-            words.append(word)
-    return words if words[:2] == ["c3clust", "fit"] else []
 
 
 def _how_to_improve(facts: Facts) -> str:

@@ -45,14 +45,13 @@ def render(run_dir: Path) -> Path:
 
 
 def write(run_dir: Path, record: RunRecord, view: View, edits: Edits | None = None) -> Path:
-    """Write report.html, clusters.csv and how_many.* atomically. The edits are those of the run folder unless given."""
+    """Write report.html, clusters.csv and how_many.csv atomically. Edits are those of the run folder unless given."""
     run_dir = Path(run_dir)
     edits = edits or Edits.read(run_dir, view.n_clusters)
     text = page(payload(record, view, edits, str(run_dir)), view.sheets)
     write_atomically(run_dir / FILE, text.encode())
-    if not (run_dir / how_many.PNG).exists() and (drawn := how_many.picture(record)):  # no edit changes it
-        write_atomically(run_dir / how_many.CSV, (how_many.table(record) or "").encode())
-        write_atomically(run_dir / how_many.PNG, drawn)
+    if not (run_dir / how_many.CSV).exists() and (evidence := how_many.table(record)):  # no edit changes it
+        write_atomically(run_dir / how_many.CSV, evidence.encode())
     write_atomically(run_dir / CLUSTERS, clusters_csv(view, edits).encode("utf-8", "surrogateescape"))
     return run_dir / FILE
 

@@ -49,7 +49,7 @@ def payload(record: RunRecord, view: View, edits: Edits, run: str = "RUN") -> di
         "scores": _scores(record, view, edits),
         "edits": len(edits.operations),
         "findings": [vars(finding) for finding in found],
-        "clusters": [_cluster(i, view, edits, similarity) for i in live] + _apart(view, edits, similarity),
+        "clusters": [_cluster(i, view, edits, similarity) for i in live] + _unassigned(view, edits, similarity),
         "classes": view.classes,
         "items": _items(view),
         "files": _files(record, view, run),
@@ -60,7 +60,7 @@ def payload(record: RunRecord, view: View, edits: Edits, run: str = "RUN") -> di
         "map": _map(view),
         "stages": [_stage(stage, edits, record) for stage in record.stages],
         "how_many": how_many(record, edits, facts.run),
-        "confusion": _confusion(view, live + [view.n_clusters] * view.apart),
+        "confusion": _confusion(view, live + [view.n_clusters] * view.unassigned),
         "made": _reproduction(facts, run),
     }
 
@@ -87,12 +87,12 @@ def _cluster(i: int, view: View, edits: Edits, similarity: np.ndarray) -> dict[s
 
 def _id(view: View, cluster: int) -> int:
     """The number of a cluster; -1 for the samples that are in none."""
-    return -1 if view.apart and cluster == view.n_clusters else cluster
+    return -1 if view.unassigned and cluster == view.n_clusters else cluster
 
 
-def _apart(view: View, edits: Edits, similarity: np.ndarray) -> list[dict[str, Any]]:
+def _unassigned(view: View, edits: Edits, similarity: np.ndarray) -> list[dict[str, Any]]:
     """The samples that are in no cluster, shown like one."""
-    if not view.apart:
+    if not view.unassigned:
         return []
     return [_cluster(view.n_clusters, view, edits, similarity) | {"id": -1, "name": "no cluster", "merged": []}]
 
@@ -103,15 +103,15 @@ def _outliers(view: View, edits: Edits) -> dict[str, Any] | None:
         return None
     rows = {name: row for row, name in enumerate(view.names)}
     folded = {name for _, rest in view.copies for name, _ in rest}
-    settled = 0 if view.apart else sum(o.settled(edits.target) for _, o in view.outliers)
+    settled = 0 if view.unassigned else sum(o.settled(edits.target) for _, o in view.outliers)
     listed = [
         [rows.get(name), name, o.kind, o.reason(lambda i: edits.name(edits.target[i]))]
         for name, o in view.outliers
-        if name not in folded and (view.apart or not o.settled(edits.target))
+        if name not in folded and (view.unassigned or not o.settled(edits.target))
     ]
     if not listed:
         return None
-    return {"n": view.n_outliers - settled, "apart": view.apart, "file": OUTLIERS, "listed": listed}
+    return {"n": view.n_outliers - settled, "unassigned": view.unassigned, "file": OUTLIERS, "listed": listed}
 
 
 def _suggested(view: View, cluster: int) -> list[str] | None:

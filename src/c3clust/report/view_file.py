@@ -1,8 +1,8 @@
 """The format of view.npz, without pickles. Its arrays:
 
 header       uint8 []      JSON: format, n, unit, classes, layout (how the map was made), noun (what a sample is),
-                           distinct (samples with different z; null in older views), n_copies,
-                           apart (whether the last of the M rows is of samples that are in no cluster),
+                           distinct (samples with different z), n_copies,
+                           unassigned (whether the last of the M rows is of samples that are in no cluster),
                            n_outliers, outliers: [[name, kind, cluster, other, score, second], ...]
                            thumbs (null for vectors): {"width", "height", "quality", "n_sheets"},
                            traits (null, or of texts and tables): {"kind", "names"},
@@ -62,7 +62,7 @@ def to_arrays(view: "View") -> dict[str, Any]:
         "noun": view.noun,
         "distinct": view.distinct,
         "n_copies": view.n_copies,
-        "apart": view.apart,
+        "unassigned": view.unassigned,
         "n_outliers": view.n_outliers,
         "outliers": [[name, *asdict(outlier).values()] for name, outlier in view.outliers],
         **{name: traits and {"kind": traits.kind, "names": traits.names} for name, traits in traits_of},
@@ -94,7 +94,7 @@ def from_arrays(arrays: Any) -> dict[str, Any]:
     plan, sheets = _checked_thumbs(arrays, header["thumbs"])
 
     def stored(name: str) -> Traits | None:
-        return _checked_traits(arrays, header.get(name), n_clusters, _STORED[name])
+        return _checked_traits(arrays, header[name], n_clusters, _STORED[name])
 
     return dict(
         n=int(header["n"]),
@@ -104,13 +104,13 @@ def from_arrays(arrays: Any) -> dict[str, Any]:
         thumbs=plan,
         names=[str(name) for name in names],
         sheets=sheets,
-        noun=str(header.get("noun") or ("image" if plan else "sample")),
-        distinct=None if header.get("distinct") is None else int(header["distinct"]),
+        noun=str(header["noun"]),
+        distinct=None if header["distinct"] is None else int(header["distinct"]),
         texts=None if texts is None else [str(text) for text in texts],
-        n_copies=int(header.get("n_copies") or 0),
-        apart=header.get("apart") is True,
-        n_outliers=int(header.get("n_outliers") or 0),
-        outliers=[(str(name), _outlier(row, n_clusters)) for name, *row in header.get("outliers") or []],
+        n_copies=int(header["n_copies"]),
+        unassigned=bool(header["unassigned"]),
+        n_outliers=int(header["n_outliers"]),
+        outliers=[(str(name), _outlier(row, n_clusters)) for name, *row in header["outliers"]],
         **_checked_copies(arrays, m),
         traits=stored("traits"),
         file_words=stored("file_words"),

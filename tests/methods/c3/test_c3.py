@@ -1,4 +1,4 @@
-"""The C3 loss against a plain double loop written from the paper, at its limits; and what stage 2 may touch."""
+"""The C3 loss against a double loop written from section 3.2 of the paper, at its limits; what stage 2 may touch."""
 
 import copy
 import math
