@@ -38,7 +38,7 @@ def strokes():
 
 
 def test_which_methods_can_find_it():
-    assert CHOOSE == ["ac", "c3", "cc", "kmeans", "nmf", "sc"]
+    assert CHOOSE == ["ac", "c3", "c3_adaptive", "cc", "consensus", "kmeans", "nmf", "sc"]
 
 
 @pytest.mark.parametrize("name", CHOOSE)
@@ -57,7 +57,7 @@ def test_blobs_are_counted_and_found(name, blobs):
 
 @pytest.mark.parametrize("name", sorted(set(methods.names()) - set(CHOOSE)))
 def test_other_methods_need_a_number(name, blobs):
-    with pytest.raises(InputError, match=rf'"auto" is not possible with {name}: give a number .*use c3, cc, kmeans'):
+    with pytest.raises(InputError, match=rf'"auto" is not possible with {name}: give a number .*use consensus, c3'):
         methods.load(name)(n_clusters="auto").fit(blobs[0])
 
 

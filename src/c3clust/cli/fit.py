@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from c3clust.data.samples import Dataset
     from c3clust.recipes.resolve import Resolved
     from c3clust.records.record import RunRecord
+    from c3clust.report import Summary
     from c3clust.runs import Run
 
 __all__ = ["demo", "fit", "resume"]
@@ -111,8 +112,8 @@ def fit(
         run, note = run.on(samples)
         if verbose:
             _announce(len(samples), source or run.source, run, k is None, note)
-        record = _fit(samples, new, run, seed)
-    _print_result(folder, record, verbose, as_json)
+        _fit(samples, new, run, seed)
+    _print_result(folder, new.record, new.summary, verbose, as_json)
 
 
 def _announce(n: int, source: str, run: "Resolved", counted: bool, note: str | None) -> None:
@@ -151,8 +152,8 @@ def resume(
     verbose = _is_verbose(quiet, as_json)
     with opt.interruptible(_advice(run)):
         where = None if cache is None else str(cache.resolve())
-        _, record = methods.resume(run, verbose, method, source=source, encoder=encoder, cache=where)
-    _print_result(run, record, verbose, as_json)
+        _, record, summary = methods.resume(run, verbose, method, source=source, encoder=encoder, cache=where)
+    _print_result(run, record, summary, verbose, as_json)
 
 
 def demo(folder: opt.NewRun = Path("runs/demo"), seed: opt.Seed = 0) -> None:
@@ -170,13 +171,14 @@ def demo(folder: opt.NewRun = Path("runs/demo"), seed: opt.Seed = 0) -> None:
     c3 = methods.load("c3")(n_clusters=10, random_state=seed, verbose=True).fit(samples)
     run, note = resolve(source="digits", n_clusters=10, params={"verbose": True}).on(samples)
     opt.err(str(note))
-    record = _fit(samples, Run(new, source="digits", command=f"c3clust demo --seed {seed}", resume=False), run, seed)
+    started = Run(new, source="digits", command=f"c3clust demo --seed {seed}", resume=False)
+    record = _fit(samples, started, run, seed)
     labels = {"k-means on pixels": kmeans.labels_, "CC, as published": c3.start_labels_, "C3, as published": c3.labels_}
     assert samples.y is not None
     assert record.scores is not None
     scores = [(name, metrics.scores(samples.y, found)) for name, found in labels.items()]
     opt.print_scores([*scores, (f"{record.method}, the default", record.scores)])
-    _print_summary(new, record)
+    _print_summary(new, record, started.summary)
 
 
 def _fit(samples: "Dataset", run: "Run", resolved: "Resolved", seed: int) -> "RunRecord":
@@ -199,18 +201,22 @@ def _advice(folder: Path) -> str:
     return f"Continue from the last checkpoint with: c3clust resume {folder}"
 
 
-def _print_result(folder: Path, record: "RunRecord", verbose: bool, as_json: bool) -> None:
+def _print_result(
+    folder: Path, record: "RunRecord | None", summary: "Summary | None", verbose: bool, as_json: bool
+) -> None:
     from c3clust import dist
 
-    if as_json and dist.rank() == 0:
-        opt.json_out(_result(folder, record))
+    if record is None or summary is None:  # another process than the first
+        pass
+    elif as_json:
+        opt.json_out(_result(folder, record, summary))
     elif verbose:
         if record.scores:
             opt.print_scores(_stage_scores(record))
         if skipped := record.data["skipped"]:
             opt.print_skipped(skipped)
             opt.out(f"{len(skipped):,} unreadable files were skipped; record.json lists them all")
-        _print_summary(folder, record)
+        _print_summary(folder, record, summary)
     if dist.world_size() > 1:
         dist.leave()
 
@@ -221,12 +227,11 @@ def _stage_scores(record: "RunRecord") -> list[tuple[str, dict[str, float]]]:
     return [*earlier, (record.method, record.scores)] if record.scores else []
 
 
-def _result(folder: Path, record: "RunRecord") -> dict[str, Any]:
+def _result(folder: Path, record: "RunRecord", summary: "Summary") -> dict[str, Any]:
     """The result as JSON; unknown values are null."""
-    from c3clust.report import Facts, findings
-
-    facts = Facts.read(folder, record)
-    quality, problems = facts.quality, [f for f in findings(facts) if f.level in ("bad", "warn")]
+    facts = summary.facts
+    quality = facts.quality
+    problems = [f for f in summary.findings if f.level in ("bad", "warn")]
     return {
         "run": folder,
         "report": folder / "report.html",
@@ -260,13 +265,13 @@ def _left(record: "RunRecord") -> list[str]:
     return [*unreadable, *record.data.get("left", [])]
 
 
-def _print_summary(folder: Path, record: "RunRecord") -> None:
+def _print_summary(folder: Path, record: "RunRecord", summary: "Summary | None") -> None:
     """Print the number of clusters, the estimated accuracy, the main finding and the paths."""
-    from c3clust.report import Facts, findings, verdict
-
-    facts = Facts.read(folder, record)
-    found = findings(facts)
-    judged, noun = verdict(facts, found), opt.NOUNS[record.data.get("kind", "image")]
+    assert summary is not None
+    facts = summary.facts
+    found = summary.findings
+    judged = summary.verdict
+    noun = opt.NOUNS[record.data.get("kind", "image")]
     clusters = "1 cluster" if facts.filled == 1 else f"{facts.filled} clusters"
     origin = "estimated" if record.choice else "requested"
     number = f" ({record.n_clusters} were {origin})" if facts.filled != record.n_clusters else ""

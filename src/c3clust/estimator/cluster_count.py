@@ -64,3 +64,9 @@ class ClusterCount:
         """Where the number was found: which of the clusters `labels` [n] of z [n, D] are next to merge and to split."""
         if self.choice_ is not None:
             self.tree_ = dist.of_first(lambda: cluster_tree(z, labels, seed=seed))
+
+    def _choice_plain(self) -> dict[str, Any] | None:
+        """How the number of clusters was found, and the tree of the clusters."""
+        if self.choice_ is None or self.tree_ is None:
+            return None
+        return self.choice_.plain() | self.tree_.plain()

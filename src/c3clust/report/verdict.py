@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from c3clust.report.facts import Facts
 from c3clust.report.finding import Finding
-from c3clust.report.findings import in_hundred
+from c3clust.report.findings import findings, in_hundred
 
-__all__ = ["Verdict", "verdict"]
+__all__ = ["Summary", "Verdict", "summarise", "verdict"]
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,20 @@ class Verdict:
     headline: str
     clusters: str
     text: str
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What can be said about a run without labels: for the page, and for the command line."""
+
+    facts: Facts
+    findings: list[Finding]
+    verdict: Verdict
+
+
+def summarise(facts: Facts) -> Summary:
+    found = findings(facts)
+    return Summary(facts, found, verdict(facts, found))
 
 
 def verdict(facts: Facts, found: Sequence[Finding]) -> Verdict:
