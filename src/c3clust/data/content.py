@@ -7,7 +7,7 @@
 
 It is found from up to 256 evenly spaced images. Pictures are handwriting if all of the following hold:
 
-- They are small: no side of the array, or of the image files as they are stored, is longer than 64 pixels. Larger line
+- They are small: no side of the array, or of the image files as they are stored, is longer than 32 pixels. Larger line
   drawings, such as scanned pages of 200 pixels, count as photographs: their details are more than one sign.
 - They are grey: their three channels are equal, but for what a lossy file format changes.
 - At least a third of the pixels are blank, close to the median of the pixels at the edges: dark on light or light on
@@ -30,7 +30,7 @@ __all__ = ["CONTENTS", "IMAGES", "SMALL", "find", "is_detailed", "looked_at"]
 IMAGES = ("handwriting", "photograph")
 CONTENTS = (*IMAGES, "vector", "views", "text", "table")
 PHOTOGRAPH = 64  # px: the smallest side of photographs with details, which encoders and near copies need
-SMALL = 64  # px: the longest side of handwriting
+SMALL = 32  # px: the longest side of handwriting, up to which a small network learns it from scratch in minutes
 MOST = 256  # images that are looked at
 VALUES = 2**24  # pixels times channels that are looked at
 GREY = 0.02  # mean difference of the channels in grey images
