@@ -35,8 +35,8 @@ def test_the_confusion_table_adds_up(made):
     assert table["clusters"][: len(table["matched"])] == table["matched"]
 
 
-def test_long_curves_are_thinned_and_odd_ones_passed_over(made, new_record):
-    curves = {"loss": list(np.linspace(9, 1, 3000)), "odd": "x", "none": [None, None], "cluster_sizes": [[1, 2]] * 3}
+def test_long_curves_are_thinned_and_empty_ones_left_out(made, new_record):
+    curves = {"loss": list(np.linspace(9, 1, 3000)), "empty": [], "none": [None, None], "cluster_sizes": [[1, 2]] * 3}
     record = new_record(stages=[{"name": "cc", "epochs": 3000, "curves": curves}])
     (stage,) = payload(record, made.view, Edits(10))["stages"]
     assert list(stage["curves"]) == ["loss"]
