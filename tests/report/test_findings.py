@@ -71,8 +71,8 @@ def test_a_space_without_gaps_is_told_once(kinds):
     assert "alike" not in found
 
 
-def test_few_for_c3_on_features(kinds, new_quality):
-    found = kinds([3] * 5, quality=new_quality(0.9, 0.25, doubtful=True))
+def test_few_samples_per_cluster(kinds, new_quality):
+    found = kinds([3] * 5, quality=new_quality(0.9, 0.25, "k-means", doubtful=True))
     assert (
         found["sparse"].text == "There are only 3 images per requested cluster, so these are the clusters of k-means."
     )

@@ -208,6 +208,21 @@ POLICIES: dict[str, type[Any]] = {
 }
 
 
+DEFAULTS = {
+    "handwriting": "handwriting",
+    "photograph": "photo",
+    "vector": "vector",
+    "views": "none",
+    "text": "words",
+    "table": "table",
+}  # by the content of a dataset; stored views need no others
+
+
+def default(content: str) -> str:
+    """The name of the policy for samples of this content (data/content.py), the same for every method."""
+    return DEFAULTS[content]
+
+
 def names() -> list[str]:
     return sorted(POLICIES)
 

@@ -7,7 +7,7 @@ training_findings.py.
 from collections.abc import Iterator
 
 from c3clust.report import training_findings
-from c3clust.report.facts import FEW, Facts, capital
+from c3clust.report.facts import Facts, capital
 from c3clust.report.finding import LEVELS, Finding
 from c3clust.report.refit import kmeans_command
 
@@ -82,9 +82,9 @@ def doubtful(facts: Facts) -> Iterator[Finding]:
 
 
 def simple(facts: Facts) -> Iterator[Finding]:
-    """K-means is as good as C3, and its result is returned."""
+    """K-means is as good as the vote of the members, and its result is returned."""
     if facts.quality is not None and facts.quality.simple:
-        text = "K-means on the same features is as good as C3 here, so these are the clusters of k-means."
+        text = "K-means on the same features is as good here, so these are the clusters of k-means."
         advice = "If they do not look right, try another number of clusters" + _other_encoder(facts) + "."
         yield Finding("note", "simple", text, advice)
 
@@ -165,7 +165,7 @@ def sparse(facts: Facts) -> Iterator[Finding]:
     """Too few samples to learn from."""
     each = facts.n / facts.record.n_clusters
     if 0 < each < SPARSE:
-        simple = ", so these are the clusters of k-means" if facts.quality is not None and each < FEW else ""
+        simple = ", so these are the clusters of k-means" if facts.by_kmeans else ""
         found = facts.record.choice is not None
         are = f"is only 1 {facts.noun}" if round(each) == 1 else f"are only {each:.0f} {facts.noun}s"
         text = f"There {are} per {'' if found else 'requested '}cluster{simple}."

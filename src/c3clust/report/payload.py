@@ -16,11 +16,10 @@ from c3clust.records.outliers import FILE as OUTLIERS
 from c3clust.records.record import RunRecord
 from c3clust.report import confusion
 from c3clust.report.facts import Facts
-from c3clust.report.findings import findings
 from c3clust.report.how_many import how_many
 from c3clust.report.naming import suggestion
 from c3clust.report.training_findings import balanced, is_technical, training_rows
-from c3clust.report.verdict import verdict
+from c3clust.report.verdict import Summary
 from c3clust.report.view import View
 
 __all__ = ["payload"]
@@ -28,11 +27,14 @@ __all__ = ["payload"]
 MAX_EPOCHS = 400  # drawn points of a curve
 
 
-def payload(record: RunRecord, view: View, edits: Edits, run: str = "RUN") -> dict[str, Any]:
+def payload(view: View, edits: Edits, summary: Summary, run: str = "RUN") -> dict[str, Any]:
     """The content of the page as plain data for JSON."""
-    facts = Facts.of(record, view, edits, run)
-    found, view = findings(facts), view.merged(np.asarray(edits.target))
-    live, similarity, noun = edits.live, view.similarity(), view.noun
+    facts = summary.facts
+    record = facts.record
+    view = view.merged(np.asarray(edits.target))
+    live = edits.live
+    similarity = view.similarity()
+    noun = view.noun
     return {
         "title": f"{view.n:,} {noun}s in {facts.filled} cluster{'' if facts.filled == 1 else 's'}",
         "noun": noun,
@@ -45,10 +47,10 @@ def payload(record: RunRecord, view: View, edits: Edits, run: str = "RUN") -> di
         "seconds": _number(record.seconds),
         "confidence": _number(facts.confidence),
         "estimate": _estimate(facts),
-        "verdict": vars(verdict(facts, found)),
+        "verdict": vars(summary.verdict),
         "scores": _scores(record, view, edits),
         "edits": len(edits.operations),
-        "findings": [vars(finding) for finding in found],
+        "findings": [vars(finding) for finding in summary.findings],
         "clusters": [_cluster(i, view, edits, similarity) for i in live] + _unassigned(view, edits, similarity),
         "classes": view.classes,
         "items": _items(view),
@@ -277,16 +279,16 @@ def _quality_rows(facts: Facts) -> list[list[str]]:
     if quality is None:
         return []
     low, high = quality.interval
-    pair = "C3 {:.3f}, k-means {:.3f}".format
-    chosen = ", for which the heads agree most" if len(quality.agreement) > 1 else ""
+    pair = "members {:.3f}, k-means {:.3f}".format
+    chosen = ", for which the members agree most" if len(quality.agreement) > 1 else ""
     return [
         ["estimated accuracy", f"{quality.estimate:.3f}, interval {low:.3f} to {high:.3f}"],
         ["prior", f"{quality.prior:g}{chosen if quality.prior < 1 else ''}"],
-        *([f"agreement of the heads, prior {name}", f"{value:.3f}"] for name, value in quality.agreement.items()),
-        ["same cluster in C3 and k-means", f"{quality.same:.1%}"],
+        *([f"agreement of the members, prior {name}", f"{value:.3f}"] for name, value in quality.agreement.items()),
+        ["same cluster by members and k-means", f"{quality.same:.1%}"],
         ["neighbours in the same cluster, above chance", pair(*quality.kept)],
         ["agreement with independent clusterings", pair(*quality.supported)],
-        ["source of the result", "k-means" if facts.by_kmeans else "C3"],
+        ["source of the result", quality.source],
     ]
 
 
