@@ -144,7 +144,7 @@ def with_state(objective, **state):
 
 
 def propos(net):
-    return with_state(ProPosObjective(net, 0.9, 0.1, 0.1, 0.5), labels=LABELS)
+    return with_state(ProPosObjective(3, 0.9, 0.1, 0.1, 0.5), labels=LABELS)
 
 
 def party(net):
@@ -179,10 +179,10 @@ CASES = {  # network, objective of the network
         lambda net: JULEObjective(LABELS.numpy(), 0.2),
     ),
     "byol": (
-        lambda: centred(Predicting(encoder(), WIDTH, 4), WIDTH),
-        lambda net: ProPosObjective(net, 0.9, 0, 0, 0.5),
+        lambda: centred(Predicting(encoder(), WIDTH, 4), 4),
+        lambda net: ProPosObjective(3, 0.9, 0, 0, 0.5),
     ),
-    "propos": (lambda: centred(Predicting(encoder(), WIDTH, 4), WIDTH), propos),
+    "propos": (lambda: centred(Predicting(encoder(), WIDTH, 4), 4), propos),
     "mmdc": (
         lambda: TurningNet(nn.Sequential(nn.Flatten(), *encoder(4)), WIDTH, 3),
         lambda net: MMDCObjective(N, 3, 0.5, False),

@@ -109,8 +109,8 @@ CASES = {  # network, objective, the views that a step is given
         FIRST,
     ),
     "propos": (
-        lambda: centred(Predicting(encoder(), WIDTH, 4), WIDTH),
-        lambda net: with_state(ProPosObjective(net, 0.9, 0.1, 0.0, 0.5), labels=LABELS),
+        lambda: centred(Predicting(encoder(), WIDTH, 4), 4),
+        lambda net: with_state(ProPosObjective(3, 0.9, 0.1, 0.0, 0.5), labels=LABELS),
         BOTH,
     ),
     "mmdc": (lambda: TurningNet(encoder(), WIDTH, 3), lambda net: MMDCObjective(N, 3, 0.0, True), FIRST),

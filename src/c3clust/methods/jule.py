@@ -7,14 +7,13 @@ are left, the trained features are clustered once more from the start.
 Shapes: n samples, K_s neighbours, C clusters, N samples per batch, D feature width, K negatives.
 
 Departures from the released code (jwyang/JULE.torch, train.lua and agg_clustering/agg_clustering.lua): a sample has its
-20 negatives in common for all its positives; views are trained where samples are there; Adam replaces SGD; flows
-between merged clusters are exact (there: `use_fast`, a sum); clusters without any affinity are not merged beforehand;
-labels, also those of new samples, are those of the nearest mean feature of the final clusters. The merges need memory
-for n C numbers.
+20 negatives in common for all its positives; Adam replaces SGD; flows between merged clusters are exact (there, with
+`use_fast`, sums); clusters without any affinity are not merged beforehand; labels, also those of new samples, are those
+of the nearest mean feature of the final clusters. The merges need memory for n C numbers.
 """
 
 from collections.abc import Mapping
-from typing import final
+from typing import Any, final
 
 import numpy as np
 import torch
@@ -160,6 +159,8 @@ class JULE(NetworkFields, Clusterer):
         η, the fraction of clusters that is merged in a round. The paper: 0.2 for faces.
     margin : float, default=0.2
         Margin of the triplets.
+    augment : str, dict or callable, default="none"
+        How the samples that are trained are augmented; the released code does not.
     epochs : int or "auto", default="auto"
         Of each round. "auto" is about 80 steps, and at least 3 epochs. The paper: 20.
     lr : float, default=0.0001
@@ -180,6 +181,7 @@ class JULE(NetworkFields, Clusterer):
     unroll: float = 0.9
     margin: float = 0.2
     lr: float = 1e-4
+    augment: Any = "none"
 
     def _check_params(self) -> None:
         checks.whole(
