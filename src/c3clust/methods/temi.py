@@ -78,7 +78,7 @@ class TEMIObjective(Partners):
         super().__init__(neighbours)
         h, m = network.heads.shape
         self.beta, self.teacher = beta, MomentumNetwork(network, momentum)
-        self.sizes = network.heads.linear.weight.new_full((h, m), 1 / m)
+        self.sizes = network.heads.losses.new_full((h, m), 1 / m)
 
     def __call__(self, network: UnitHeads, batch: Batch) -> dict[str, Tensor]:
         views = (batch.x_a, batch.x_b)
