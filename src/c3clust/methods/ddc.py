@@ -1,4 +1,4 @@
-"""DDC: deep discriminative clustering analysis.
+"""DDC: deep discriminative clustering analysis. A reconstruction: not the authors' method.
 
 Chang, Guo, Wang, Meng, Xiang, Pan, 2019, https://arxiv.org/abs/1905.01681
 As in DAC (methods/dac.py), pairs of views are classified by the cosine of their assignments. Which pairs are similar
@@ -12,7 +12,7 @@ Not the deep divergence-based clustering of the same initials.
 """
 
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 import torch
 from torch import Tensor
@@ -94,6 +94,8 @@ class DDCObjective:
 class DDC(LabelFields, Clusterer):
     """Cluster with deep discriminative clustering analysis: relations of pairs, estimated batch by batch.
 
+    Not the authors' method, but a reconstruction from the abstract of their paper: tables with ranks leave it out.
+
     Parameters
     ----------
     lamb : float, default=0.1
@@ -107,6 +109,8 @@ class DDC(LabelFields, Clusterer):
     ----------
     Chang, Guo, Wang, Meng, Xiang, Pan. Deep discriminative clustering analysis. 2019. https://arxiv.org/abs/1905.01681
     """
+
+    ranked: ClassVar[bool] = False  # a reconstruction from the abstract has no place in a ranking
 
     lamb: float = 0.1
     batch_size: int = 128
