@@ -163,6 +163,7 @@ CASES = {  # network, objective of the network
     "scan": (neighbour_net, lambda net: NeighbourObjective(torch.zeros(N, 1), 5.0)),
     "self label": (neighbour_net, lambda net: SelfLabelObjective(0.35)),
     "dac": (label_net, lambda net: DACObjective(4)),
+    "dac released": (label_net, lambda net: DACObjective(4, "released")),
     "ddc": (label_net, lambda net: DDCObjective(0.1)),
     "drc": (label_net, lambda net: DRCObjective(3.0, 1.0, 2.0)),
     "dccm": (lambda: CorrelationNet(encoder(), WIDTH, WIDTH, 3), lambda net: DCCMObjective((5.0, 1.0, 0.5), 0.9, 0.5)),

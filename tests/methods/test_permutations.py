@@ -87,6 +87,7 @@ CASES = {  # network, objective, the views that a step is given
     "scan": (neighbour_net, lambda net: NeighbourObjective(torch.zeros(N, 1), 5.0), BOTH),
     "scan self": (neighbour_net, lambda net: SelfLabelObjective(0.35), FIRST),
     "dac": (label_net, lambda net: DACObjective(4), BOTH),
+    "dac released": (label_net, lambda net: DACObjective(4, "released"), FIRST),
     "ddc": (label_net, lambda net: DDCObjective(0.1), BOTH),
     "drc": (label_net, lambda net: DRCObjective(3.0, 1.0, 2.0), BOTH),
     "dccm": (
