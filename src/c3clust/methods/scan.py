@@ -5,8 +5,10 @@ Stage 1 is SimCLR (methods/simclr.py). Stage 2 assigns each sample and its neare
 space to the same cluster. Stage 3 trains on the network's own confident labels.
 Shapes: N samples per batch, K neighbours, H heads, M clusters.
 
-Departures from the paper: one set of augmentations serves all stages, where the paper has stronger ones for stages 2
-and 3; Adam with a cosine schedule replaces SGD in stage 1; the labels of stage 3 come from un-augmented samples.
+Departures from the released code (wvangansbeke/Unsupervised-Classification, losses/losses.py, configs, data): one set
+of augmentations serves all stages, stronger ones (RandAugment and cutout) there in stages 2 and 3; Adam replaces SGD in
+stage 1; no weight decay; a neighbourhood is at most half of an average cluster. As there: neighbours are those of the
+projections that stage 1 contrasts, the sample itself among them; the labels of stage 3 come from un-augmented samples.
 """
 
 from dataclasses import dataclass
@@ -22,7 +24,7 @@ from c3clust.methods._heads import PretrainedHeadsFields
 from c3clust.methods.simclr import SimCLRObjective
 from c3clust.networks.heads import NeighbourNet
 from c3clust.training import Batch, Stage, TrainingContext
-from c3clust.training.neighbours import Partners, few_neighbours, mine_neighbours
+from c3clust.training.neighbours import Partners, few_neighbours, others_nearby
 
 __all__ = ["SCAN"]
 
@@ -78,6 +80,12 @@ class SelfLabelObjective:
         logits = dist.gather(network.heads.best(network.encode(batch.x_a)))
         confident = (p.max(dim=1).values > self.threshold).float().mean()
         return {"loss": self_label_loss(logits, p, self.threshold), "confident": confident}
+
+
+def neighbourhoods(network: NeighbourNet, context: TrainingContext, n_neighbors: int) -> Tensor:
+    """Each sample and its nearest neighbours in the space of projections: [n, 1 + K]."""
+    z, _ = context.features(network)
+    return torch.cat([torch.arange(len(z))[:, None], others_nearby(z.numpy(), n_neighbors)], dim=1)
 
 
 # 3. Estimator
@@ -160,7 +168,7 @@ class SCAN(PretrainedHeadsFields, Clusterer):
         network = context.build(self._build_network)
         context.train(first, network, SimCLRObjective(self.tau))
         few = few_neighbours(self.n_neighbors, len(context.x), self.n_clusters_)
-        objective = NeighbourObjective(mine_neighbours(network, context, few), self.entropy_weight)
+        objective = NeighbourObjective(neighbourhoods(network, context, few), self.entropy_weight)
         context.train(second, network, objective)
         self._keep_start(network, context)
         context.train(last, network, SelfLabelObjective(self.threshold))

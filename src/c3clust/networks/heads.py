@@ -162,6 +162,10 @@ class NeighbourNet(nn.Module):
         """h = f(x): [N, F]."""
         return self.body.f(x).flatten(1)
 
+    def project(self, h: Tensor) -> Tensor:
+        """z = g(h), unit rows: [N, D]."""
+        return F.normalize(self.body.g(h), dim=1)
+
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         h = self.encode(x)
         return F.normalize(h, dim=1), torch.softmax(self.heads.best(h), dim=1)
