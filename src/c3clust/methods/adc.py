@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from c3clust import checks, dist
+from c3clust.losses.inputs import check_pairs
 from c3clust.losses.terms import full_precision, twin_mask
 from c3clust.methods._base import Clusterer, NetworkFields, parameters
 from c3clust.networks import backbone
@@ -60,6 +61,7 @@ def view_loss(z_a: Tensor, z_b: Tensor, z: Tensor) -> Tensor:
 
     z_a, z_b, of views, and z, of the samples: [N, D].
     """
+    check_pairs(z_a=z_a, z_b=z_b, z=z)
     views, same = torch.cat([z_a, z_b]), twin_mask(len(z_a), z_a.device)
     return walker_loss(views, z, same.to(views.dtype) / 2) + visit_loss(views, z)
 

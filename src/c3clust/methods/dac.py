@@ -27,6 +27,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from c3clust import checks, dist
+from c3clust.losses.inputs import check_pairs
 from c3clust.losses.terms import full_precision, pair_bce
 from c3clust.methods._base import Clusterer, parameters
 from c3clust.methods._heads import LabelFields
@@ -55,6 +56,8 @@ def pair_loss(p_a: Tensor, p_b: Tensor, p: Tensor, upper: float, lower: float, s
     chosen pairs takes the place of the sum. shared: these are this process's part of the batch; the loss is that of
     the whole batch, of which each process computes its own rows.
     """
+    check_pairs(p_a=p_a, p_b=p_b)
+    check_pairs(p_a=p_a[:, 0], p=p[:, 0])
     gather = dist.gather_columns if shared else lambda columns: columns
     a, b, unit = (F.normalize(full_precision(each), dim=1) for each in (p_a, p_b, p.detach()))  # [N, M] label features
     g, s = a @ gather(b).T, unit @ gather(unit).T  # [N, N of all processes]
@@ -71,6 +74,7 @@ def squared_loss(p_view: Tensor, p: Tensor, threshold: float, shared: bool = Fal
 
     g_ij is the cosine of two rows of p_view, of one view, s_ij that of p, of the samples: [N, M]. shared: as above.
     """
+    check_pairs(p_view=p_view[:, 0], p=p[:, 0])
     gather = dist.gather_columns if shared else lambda columns: columns
     a, unit = (F.normalize(full_precision(each), dim=1) for each in (p_view, p.detach()))
     similar = unit @ gather(unit).T > threshold

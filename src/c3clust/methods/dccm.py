@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from c3clust import checks, dist
+from c3clust.losses.inputs import check_pairs
 from c3clust.losses.terms import full_precision, pair_bce
 from c3clust.methods._base import Clusterer, NetworkFields, parameters
 from c3clust.networks import backbone
@@ -43,6 +44,7 @@ def graph_loss(p: Tensor, graph: Tensor) -> Tensor:
 
 def label_loss(p: Tensor, target: Tensor, threshold: float) -> Tensor:
     """(1/N) Σ_i v_i (1/M) Σ_k BCE(p_ik, 1{k = argmax target_i}), v_i = 1{max target_i >= threshold}."""
+    check_pairs(p=p, target=target)
     confidence, labels = target.max(dim=1)
     each = pair_bce(p, F.one_hot(labels, p.shape[1]).to(p.dtype)).mean(dim=1)
     return (each * (confidence >= threshold)).mean()

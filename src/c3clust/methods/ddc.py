@@ -19,6 +19,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from c3clust import checks, dist
+from c3clust.losses.inputs import check_pairs
 from c3clust.losses.terms import full_precision, pair_bce
 from c3clust.methods._base import Clusterer, parameters
 from c3clust.methods._heads import LabelFields
@@ -57,6 +58,7 @@ def relation_loss(p_a: Tensor, p_b: Tensor, r: Tensor) -> Tensor:
     Every pair weighs the same, as in DAC. Were similar pairs and others to weigh the same, each similar pair would
     outweigh several others, and clusters merge. p_a, p_b: [N, M]; r: [N, N] bool.
     """
+    check_pairs(p_a=p_a, p_b=p_b)
     return pair_bce(cosines(p_a, p_b), r.to(p_a.dtype)).mean()
 
 

@@ -21,6 +21,7 @@ from sklearn.cluster import KMeans
 from torch import Tensor, nn
 
 from c3clust import dist
+from c3clust.losses.inputs import check_pairs
 from c3clust.losses.terms import entropy, full_precision, pair_bce
 from c3clust.methods._base import Clusterer, NetworkFields, parameters
 from c3clust.networks import backbone
@@ -52,6 +53,7 @@ def attention_target(p: Tensor) -> Tensor:
 
 def invariance_loss(p: Tensor, target: Tensor) -> Tensor:
     """-(1/N) Σ_i p_i · t_i, t the balanced assignments of the un-augmented samples. [N, M] twice"""
+    check_pairs(p=p, target=target)
     return -(p * target).sum(dim=1).mean()
 
 

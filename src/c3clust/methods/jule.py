@@ -23,6 +23,7 @@ from sklearn.neighbors import NearestNeighbors
 from torch import Tensor
 
 from c3clust import checks, dist
+from c3clust.losses.inputs import check_unit_rows
 from c3clust.losses.terms import full_precision
 from c3clust.methods._base import Clusterer, NetworkFields, parameters
 from c3clust.networks import backbone
@@ -111,6 +112,7 @@ def triplet_loss(z: Tensor, labels: Tensor, negatives: Tensor, margin: float = 0
 
     z: [N, D], unit rows; labels: [N]; negatives: [N, K]. 0 where no two samples share a cluster, or none has another.
     """
+    check_unit_rows(z=z)
     z = full_precision(z)
     d2 = (2 - 2 * z @ z.T).clamp_min(0)
     same = (labels[:, None] == labels) & ~torch.eye(len(z), dtype=torch.bool, device=z.device)  # [N, N]

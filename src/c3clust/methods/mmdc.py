@@ -24,6 +24,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from c3clust import augment, checks, dist
+from c3clust.losses.inputs import check_unit_rows
 from c3clust.losses.terms import full_precision
 from c3clust.methods._base import Clusterer, NetworkFields, parameters
 from c3clust.networks import backbone
@@ -49,6 +50,7 @@ def exchanged(outputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
 
 def target_loss(y: Tensor, targets: Tensor) -> Tensor:
     """Mean of ‖y_i - t_i‖² for unit rows y [N, M] and the unit vectors t of the clusters `targets` [N]."""
+    check_unit_rows(y=y)
     return (2 - 2 * full_precision(y).gather(1, targets[:, None])).mean()
 
 

@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from c3clust import checks, dist
+from c3clust.losses.inputs import check_pairs, check_unit_rows
 from c3clust.losses.terms import full_precision
 from c3clust.methods._base import Clusterer, NetworkFields, parameters
 from c3clust.networks import backbone
@@ -38,6 +39,7 @@ __all__ = ["ProPos"]
 
 def alignment_loss(q: Tensor, z: Tensor) -> Tensor:
     """Mean of 2 - 2 cos(q_i, z_i): predictions and projections of the target [N, D], as in BYOL."""
+    check_pairs(q=q, z=z)
     return (2 - 2 * F.cosine_similarity(full_precision(q), full_precision(z), dim=1)).mean()
 
 
@@ -51,6 +53,8 @@ def scattering_loss(a: Tensor, b: Tensor, present: Tensor, tau: float = 0.5) -> 
 
     a, b: [M, D], unit prototypes of two views; present: [M] bool, clusters that have samples, to which all sums go.
     """
+    check_pairs(a=a, b=b)
+    check_unit_rows(a=a, b=b)
     a, b = full_precision(a[present]), full_precision(b[present])
     own = torch.eye(len(a), dtype=torch.bool, device=a.device)
     s = torch.where(own, a @ b.T, a @ a.T) / tau

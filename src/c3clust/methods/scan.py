@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from c3clust import checks, dist
+from c3clust.losses.inputs import check_pairs
 from c3clust.losses.terms import balanced_cross_entropy, entropy, full_precision
 from c3clust.methods._base import Clusterer, parameters
 from c3clust.methods._heads import PretrainedHeadsFields
@@ -37,6 +38,7 @@ def neighbour_loss(p: Tensor, p_nn: Tensor, entropy_weight: float = 5.0) -> Tens
 
     p, p_nn: [..., N, M], assignments of samples and of one neighbour of each, rows sum to 1. -> [...]
     """
+    check_pairs(p=p, p_nn=p_nn)
     p, p_nn = full_precision(p), full_precision(p_nn)
     agreement = (p * p_nn).sum(dim=-1).clamp_min(torch.finfo(p.dtype).tiny)  # [..., N]
     return -agreement.log().mean(dim=-1) - entropy_weight * entropy(p.mean(dim=-2))
@@ -48,6 +50,7 @@ def self_label_loss(logits: Tensor, p: Tensor, threshold: float = 0.99) -> Tenso
     The mean over the clusters that have such samples of their mean cross entropy: samples are weighted by the inverse
     of their cluster's size. 0 where no sample is confident. logits, p: [N, M], of augmented and un-augmented samples.
     """
+    check_pairs(logits=logits, p=p)
     confidence, labels = p.max(dim=1)
     return balanced_cross_entropy(logits, labels, confidence > threshold)
 
