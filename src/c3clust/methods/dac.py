@@ -31,6 +31,7 @@ from c3clust.losses.inputs import check_pairs
 from c3clust.losses.terms import full_precision, pair_bce
 from c3clust.methods._base import Clusterer, parameters
 from c3clust.methods._heads import LabelFields
+from c3clust.methods._optimiser import OptimiserFields
 from c3clust.networks.heads import LabelNet
 from c3clust.training import Batch, Stage, TrainingContext
 
@@ -119,7 +120,7 @@ class DACObjective:
 
 @final
 @parameters
-class DAC(LabelFields, Clusterer):
+class DAC(OptimiserFields, LabelFields, Clusterer):
     """Cluster with deep adaptive clustering: train on clear pairs of samples first, then on all.
 
     Parameters

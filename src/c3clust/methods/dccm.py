@@ -23,6 +23,7 @@ from c3clust import checks, dist
 from c3clust.losses.inputs import check_pairs
 from c3clust.losses.terms import full_precision, pair_bce
 from c3clust.methods._base import Clusterer, NetworkFields, parameters
+from c3clust.methods._optimiser import OptimiserFields
 from c3clust.networks import backbone
 from c3clust.networks.heads import LabelNet
 from c3clust.networks.maps import shallow_channels, shallow_map
@@ -110,7 +111,7 @@ class DCCMObjective:
 
 @final
 @parameters
-class DCCM(NetworkFields, Clusterer):
+class DCCM(OptimiserFields, NetworkFields, Clusterer):
     """Cluster with deep comprehensive correlation mining: similar pairs, confident labels, mutual information.
 
     Parameters

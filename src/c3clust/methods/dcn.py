@@ -18,6 +18,7 @@ from torch import Tensor
 
 from c3clust import checks, dist
 from c3clust.methods._base import Clusterer, parameters
+from c3clust.methods._optimiser import OptimiserFields
 from c3clust.methods.ae import reconstruction_errors
 from c3clust.methods.dae import PretrainFields
 from c3clust.networks.readouts import Centred
@@ -83,7 +84,7 @@ class DCNObjective:
 
 @final
 @parameters
-class DCN(PretrainFields, Clusterer):
+class DCN(OptimiserFields, PretrainFields, Clusterer):
     """Cluster with a deep clustering network: an autoencoder whose codes are drawn to k-means centres.
 
     Parameters

@@ -7,13 +7,14 @@ are left, the trained features are clustered once more from the start.
 Shapes: n samples, K_s neighbours, C clusters, N samples per batch, D feature width, K negatives.
 
 Departures from the released code (jwyang/JULE.torch, train.lua and agg_clustering/agg_clustering.lua): a sample has its
-20 negatives in common for all its positives; Adam replaces SGD; flows between merged clusters are exact (there, with
-`use_fast`, sums); clusters without any affinity are not merged beforehand; labels, also those of new samples, are those
-of the nearest mean feature of the final clusters. The merges need memory for n C numbers.
+20 negatives in common for all its positives; views are trained, samples as they are there (augment="none" gives that);
+Adam replaces SGD; flows between merged clusters are exact (there, with `use_fast`, sums); clusters without any affinity
+are not merged beforehand; labels, also those of new samples, are those of the nearest mean feature of the final
+clusters. The merges need memory for n C numbers.
 """
 
 from collections.abc import Mapping
-from typing import Any, final
+from typing import final
 
 import numpy as np
 import torch
@@ -26,6 +27,7 @@ from c3clust import checks, dist
 from c3clust.losses.inputs import check_unit_rows
 from c3clust.losses.terms import full_precision
 from c3clust.methods._base import Clusterer, NetworkFields, parameters
+from c3clust.methods._optimiser import OptimiserFields
 from c3clust.networks import backbone
 from c3clust.networks.heads import Projected
 from c3clust.networks.readouts import Centred
@@ -150,7 +152,7 @@ class JULEObjective:
 
 @final
 @parameters
-class JULE(NetworkFields, Clusterer):
+class JULE(OptimiserFields, NetworkFields, Clusterer):
     """Cluster with JULE: merges on the graph of neighbours, and triplets that train the features between them.
 
     Parameters
@@ -161,8 +163,6 @@ class JULE(NetworkFields, Clusterer):
         η, the fraction of clusters that is merged in a round. The paper: 0.2 for faces.
     margin : float, default=0.2
         Margin of the triplets.
-    augment : str, dict or callable, default="none"
-        How the samples that are trained are augmented; the released code does not.
     epochs : int or "auto", default="auto"
         Of each round. "auto" is about 80 steps, and at least 3 epochs. The paper: 20.
     lr : float, default=0.0001
@@ -183,7 +183,6 @@ class JULE(NetworkFields, Clusterer):
     unroll: float = 0.9
     margin: float = 0.2
     lr: float = 1e-4
-    augment: Any = "none"
 
     def _check_params(self) -> None:
         checks.whole(

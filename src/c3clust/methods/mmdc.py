@@ -27,6 +27,7 @@ from c3clust import augment, checks, dist
 from c3clust.losses.inputs import check_unit_rows
 from c3clust.losses.terms import full_precision
 from c3clust.methods._base import Clusterer, NetworkFields, parameters
+from c3clust.methods._optimiser import OptimiserFields
 from c3clust.networks import backbone
 from c3clust.training import Batch, Stage, TrainingContext
 
@@ -137,7 +138,7 @@ def turn_loss(network: TurningNet, x: Tensor) -> Tensor:
 
 @final
 @parameters
-class MMDC(NetworkFields, Clusterer):
+class MMDC(OptimiserFields, NetworkFields, Clusterer):
     """Cluster with MMDC: targets that samples exchange, and images that are turned.
 
     Parameters

@@ -26,6 +26,7 @@ from c3clust import checks, dist
 from c3clust.losses.inputs import check_pairs, check_unit_rows
 from c3clust.losses.terms import full_precision
 from c3clust.methods._base import Clusterer, NetworkFields, parameters
+from c3clust.methods._optimiser import OptimiserFields
 from c3clust.networks import backbone
 from c3clust.networks.momentum import follow
 from c3clust.networks.readouts import Centred
@@ -136,7 +137,7 @@ class ProPosObjective:
 
 @final
 @parameters
-class ProPos(NetworkFields, Clusterer):
+class ProPos(OptimiserFields, NetworkFields, Clusterer):
     """Cluster with ProPos: BYOL, then alignment of neighbours and scattering of prototypes; k-means on the features.
 
     Parameters

@@ -22,6 +22,7 @@ from c3clust.losses.inputs import check_pairs
 from c3clust.losses.terms import balanced_cross_entropy, entropy, full_precision
 from c3clust.methods._base import Clusterer, parameters
 from c3clust.methods._heads import PretrainedHeadsFields
+from c3clust.methods._optimiser import OptimiserFields
 from c3clust.methods.simclr import SimCLRObjective
 from c3clust.networks.heads import NeighbourNet
 from c3clust.training import Batch, Stage, TrainingContext
@@ -96,7 +97,7 @@ def neighbourhoods(network: NeighbourNet, context: TrainingContext, n_neighbors:
 
 @final
 @parameters
-class SCAN(PretrainedHeadsFields, Clusterer):
+class SCAN(OptimiserFields, PretrainedHeadsFields, Clusterer):
     """Cluster with SCAN: learn features, give neighbours the same cluster, then learn from confident labels.
 
     Parameters
@@ -163,7 +164,7 @@ class SCAN(PretrainedHeadsFields, Clusterer):
         epochs = self._epochs(context, 200, 5, 100)
         last = epochs if self.self_label_epochs == "auto" else int(self.self_label_epochs)
         first = self._epochs(context, 420, 15, 400, "pretrain_epochs")
-        third = Stage("self_label", last, self.batch_size, self.self_label_lr, self.schedule)
+        third = self._stage("self_label", last, self.self_label_lr)
         return [self._stage("simclr", first), self._stage("scan", epochs), third]
 
     def _fit(self, context: TrainingContext) -> NeighbourNet:

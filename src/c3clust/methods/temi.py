@@ -21,6 +21,7 @@ from c3clust.files.model_io import with_prefix, without_prefix
 from c3clust.losses.inputs import check_pairs
 from c3clust.losses.terms import full_precision
 from c3clust.methods._base import Clusterer, TrainingFields, parameters
+from c3clust.methods._optimiser import OptimiserFields
 from c3clust.networks.heads import LinearHeads, Standardised
 from c3clust.networks.momentum import MomentumNetwork
 from c3clust.training import Batch, Stage, TrainingContext
@@ -107,7 +108,7 @@ class TEMIObjective(Partners):
 
 @final
 @parameters
-class TEMI(TrainingFields, Clusterer):
+class TEMI(OptimiserFields, TrainingFields, Clusterer):
     """Cluster the features of a pretrained encoder with TEMI: neighbours get the same cluster. Pixels are features too.
 
     Parameters
