@@ -20,6 +20,7 @@ from c3clust import dist
 from c3clust.files.model_io import with_prefix, without_prefix
 from c3clust.losses.terms import kl_rows, sharpened
 from c3clust.methods._base import Clusterer, parameters
+from c3clust.methods._optimiser import OptimiserFields
 from c3clust.methods.dae import PretrainFields
 from c3clust.networks.readouts import Centred
 from c3clust.training import Batch, TrainingContext
@@ -76,7 +77,7 @@ class DECObjective(SharpenedTarget):
 
 @final
 @parameters
-class DEC(PretrainFields, Clusterer):
+class DEC(OptimiserFields, PretrainFields, Clusterer):
     """Cluster with deep embedded clustering: an autoencoder, then its encoder sharpens its own clusters.
 
     Parameters

@@ -13,6 +13,7 @@ from torch import Tensor
 from c3clust import checks, dist
 from c3clust.losses.terms import kl_rows
 from c3clust.methods._base import Clusterer, parameters
+from c3clust.methods._optimiser import OptimiserFields
 from c3clust.methods.ae import reconstruction_errors
 from c3clust.methods.dae import PretrainFields
 from c3clust.methods.dec import SharpenedTarget, fit_sharpened
@@ -46,7 +47,7 @@ class IDECObjective(SharpenedTarget):
 
 @final
 @parameters
-class IDEC(PretrainFields, Clusterer):
+class IDEC(OptimiserFields, PretrainFields, Clusterer):
     """Cluster with improved deep embedded clustering: DEC that keeps its decoder.
 
     Parameters

@@ -16,6 +16,7 @@ from typing import final
 from torch import Tensor
 
 from c3clust import checks, dist
+from c3clust.losses.inputs import check_pairs
 from c3clust.losses.terms import entropy, full_precision
 from c3clust.methods._base import Clusterer, parameters
 from c3clust.methods._heads import OverclusterFields
@@ -32,6 +33,7 @@ SCALE = 2.0  # standard deviation of the logits at the start
 
 def joint_distribution(p_a: Tensor, p_b: Tensor) -> Tensor:
     """P = (1/N) Σ_i p(x_i) p(x'_i)ᵀ, symmetrised by (P + Pᵀ) / 2 (equation 2): [..., N, M] twice -> [..., M, M]."""
+    check_pairs(p_a=p_a, p_b=p_b)
     joint = full_precision(p_a).mT @ full_precision(p_b) / p_a.shape[-2]
     return (joint + joint.mT) / 2
 

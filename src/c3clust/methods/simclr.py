@@ -16,6 +16,7 @@ from c3clust import checks, dist
 from c3clust.losses import onepass
 from c3clust.losses.terms import nt_xent
 from c3clust.methods._base import Clusterer, NetworkFields, parameters
+from c3clust.methods._optimiser import OptimiserFields
 from c3clust.networks import backbone
 from c3clust.networks.heads import Projected
 from c3clust.networks.readouts import Centred
@@ -53,7 +54,7 @@ class SimCLRObjective:
 
 @final
 @parameters
-class SimCLR(NetworkFields, Clusterer):
+class SimCLR(OptimiserFields, NetworkFields, Clusterer):
     """Cluster with k-means on the features that SimCLR learns.
 
     Parameters

@@ -18,6 +18,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from c3clust import checks, dist
+from c3clust.losses.inputs import check_pairs, check_unit_rows
 from c3clust.losses.terms import balanced_cross_entropy, full_precision
 from c3clust.methods._base import Clusterer, EncoderFields, parameters
 from c3clust.methods.cc import CC
@@ -49,6 +50,8 @@ def twin_loss(z_a: Tensor, z_b: Tensor, labels: Tensor, tau: float = 0.5) -> Ten
 
     z_a, z_b: [N, D], unit rows; labels: [N], -1 for none.
     """
+    check_pairs(z_a=z_a, z_b=z_b)
+    check_unit_rows(z_a=z_a, z_b=z_b)
     z, labels = full_precision(torch.cat([z_a, z_b])), labels.repeat(2)
     n, s = len(z_a), z @ z.T / tau
     twin = torch.arange(2 * n, device=z.device).roll(n)

@@ -5,6 +5,7 @@ context.py      `TrainingContext`: the samples, views, randomness and device tha
 objective.py    what the loop requires of a method
 features/neighbours.py   neighbours in a learned space, as partners
 adam.py         its optimiser
+optimisers.py   other optimisers, and learning rates, by name
 batch.py        what an objective is given
 order.py        which samples each step sees
 embed.py        networks without gradient
