@@ -65,7 +65,7 @@ def test_numbers_of_the_method_are_in_how_it_was_made(made, new_record, new_qual
     assert rows["prior"] == "0.5, for which the members agree most"
     assert rows["agreement of the members, prior 0.25"] == "0.900"
     assert rows["neighbours in the same cluster, above chance"] == "members 0.850, k-means 0.800"
-    assert rows["source of the result"] == "C3"
+    assert rows["source of the result"] == "members"
 
 
 def test_the_title_counts_clusters_that_hold_samples(made, new_record):
