@@ -25,9 +25,8 @@ from c3clust.data.io.stream import Stream
 from c3clust.errors import InputError
 from c3clust.files.text import to_cell
 from c3clust.records.assignments import Assignments
-from c3clust.records.changes import current
-from c3clust.records.edits import Edits
 from c3clust.records.record import RunRecord
+from c3clust.records.state import State
 from c3clust.report.sprites import as_pictures
 
 __all__ = ["Exported", "export", "export_run", "originals", "safe_name"]
@@ -132,10 +131,9 @@ def export(
     files: the original of each image, a path or a span of an archive; None for one in an array, which is written as PNG
     from x: [n, C, H, W], one at a time. `to`/index.csv lists the file and the cluster of each image.
     """
-    run_dir = current(run_dir)
-    assignments = Assignments.read(run_dir)
-    names, confidence = assignments.names, assignments.confidence
-    clusters, cluster_names = Edits.read(run_dir).apply(assignments.clusters)
+    now = State.read(run_dir)
+    names, clusters, confidence = now.assignments.names, now.assignments.clusters, now.assignments.confidence
+    cluster_names = {i: now.edits.name(i) for i in now.edits.live}
     files = _checked(files, x, len(names), min_confidence)
     to = _new_folder(to)
     digits = len(str(max(cluster_names, default=0)))
