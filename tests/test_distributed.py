@@ -28,7 +28,7 @@ from c3clust.data.duplicates import pictures
 from c3clust.data.duplicates.nearest import nearest
 from c3clust.dist import collectives
 from c3clust.encoders.image import ImageEncoder
-from c3clust.estimator.base import cluster_count
+from c3clust.estimator import cluster_count
 from c3clust.features.n_clusters import without_evidence
 from c3clust.features.neighbours import nearest_neighbours
 from c3clust.methods.adc import ADCObjective, AssociationNet

@@ -111,7 +111,7 @@ def test_tables_and_figures_of_a_rehearsal_say_that_they_are_no_results(three_ki
 
 
 def test_all_at_the_papers_size_is_the_paper():
-    assert "beyond" not in paper.all_for(paper.Setting("cifar10"))
+    assert "departures" not in paper.all_for(paper.Setting("cifar10"))
     assert "folders" not in paper.all_for(paper.Setting("tiny-imagenet"))
     assert paper.all_for(paper.Setting("digits")) == paper.names()
 

@@ -9,7 +9,7 @@ import pytest
 
 from c3clust import CC, bench, paper
 from c3clust.errors import InputError, MissingExtraError
-from c3clust.paper import beyond, fig_convergence, fig_help, findings, table
+from c3clust.paper import departures, fig_convergence, fig_help, findings, table
 from c3clust.paper import setting as settings
 from c3clust.paper.values import read_rows, write_rows
 from c3clust.recipes import AS_PUBLISHED
@@ -53,7 +53,7 @@ def test_table_figures_and_study_share_the_runs_of_the_package():
     setting = paper.Setting("digits", (0, 1))
     found = {job.name: job for job in table.jobs(setting) if job.seed == 1}
     assert found["c3"].start.key == found["cc"].key
-    in_study = {job.name: job.key for job in beyond.jobs(setting) if job.seed == 1}
+    in_study = {job.name: job.key for job in departures.jobs(setting) if job.seed == 1}
     assert (in_study["CC"], in_study["C3 (default)"]) == (found["cc"].key, found["c3"].key)
     in_figures = {job.key for job in [*fig_help.jobs(setting), *fig_convergence.jobs(setting)]}
     assert {found["cc"].key, found["c3"].key, found["C3 as published"].key} <= in_figures

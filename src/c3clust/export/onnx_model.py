@@ -59,7 +59,7 @@ class Card:
 class OnnxModel:
     """A model of one file.
 
-    >>> from c3clust import onnx_model
+    >>> from c3clust.export import onnx_model
     >>> onnx_model.load("model.onnx").predict("photos/")  # doctest: +SKIP
     """
 

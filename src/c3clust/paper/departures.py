@@ -56,15 +56,15 @@ def rows(setting: Setting, results: Results) -> Rows:
 
 
 def write(setting: Setting, results: Results, out: Path) -> list[Path]:
-    """Write beyond.csv, in which other datasets are kept; the table; the figure and the findings."""
+    """Write departures.csv, in which other datasets are kept; the table; the figure and the findings."""
     from c3clust.paper import redraw
 
-    path = out / "beyond.csv"
+    path = out / "departures.csv"
     others = [row for row in read_rows(path) if row["data"] != setting.data] if path.exists() else []
     found = others + rows(setting, results)
     write_rows(path, found)
-    write_atomically(out / "beyond-table.md", table(found).encode())
-    return [path, out / "beyond-table.md", *redraw("beyond", out)]
+    write_atomically(out / "departures-table.md", table(found).encode())
+    return [path, out / "departures-table.md", *redraw("departures", out)]
 
 
 def table(rows: Rows) -> str:

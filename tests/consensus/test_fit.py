@@ -8,8 +8,9 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_wine, make_blobs
 
 from c3clust import C3, acc, load
+from c3clust.consensus import fit as heads
 from c3clust.errors import InputError
-from c3clust.methods.c3 import estimator, heads
+from c3clust.methods.c3 import estimator
 from c3clust.networks.voting import VotingHeads
 
 
