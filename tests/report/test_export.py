@@ -11,7 +11,7 @@ from PIL import Image
 
 from c3clust import KMeans, data
 from c3clust.errors import InputError, RunError
-from c3clust.records import edits
+from c3clust.report import editing
 from c3clust.report.export import export, export_run, safe_name
 from c3clust.report.export import originals as find_originals
 
@@ -53,7 +53,7 @@ def test_one_folder_a_cluster(run, originals, tmp_path):
 
 
 def test_the_doubtful_go_to_unsure_and_names_are_used(run, originals, tmp_path):
-    edits.label(run, {3: "cats/../dogs", 5: "unsure"})
+    editing.label(run, {3: "cats/../dogs", 5: "unsure"})
     done = export(run, tmp_path / "out", files=originals, min_confidence=0.85)
     assert listing(tmp_path / "out") == [
         "3-cats_.._dogs/1.png",
@@ -70,7 +70,7 @@ def test_the_doubtful_go_to_unsure_and_names_are_used(run, originals, tmp_path):
 
 
 def test_merged_clusters_share_a_folder(run, originals, tmp_path):
-    edits.merge(run, [5, 3])
+    editing.merge(run, [5, 3])
     assert export(run, tmp_path / "out", files=originals).folders == {"5": 4}
 
 
