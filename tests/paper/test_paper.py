@@ -23,7 +23,9 @@ def done(three_kinds, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OMP_NUM_THREADS", "1")
         patch.setattr(settings, "CC_EPOCHS", 2)
-        patch.setitem(settings.STAGE_2, "epochs", 2)
+        for module in ("setting", "fig_budget", "fig_help"):
+            patch.setattr(f"c3clust.paper.{module}.C3_EPOCHS", 2)
+        patch.setitem(settings.OFF, "epochs", 2)
         patch.setattr("c3clust.paper.fig_zeta.ZETAS", (0.6, 0.9))
         patch.setattr("c3clust.paper.fig_gamma.GAMMAS", (0.001, 0.1))
         patch.setattr(settings.Setting, "is_paper_size", True)  # leaves out the default, whose epochs are many

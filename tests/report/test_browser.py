@@ -10,10 +10,9 @@ import pytest
 from PIL import Image
 
 from c3clust import KMeans, load, regroup, split, undo
-from c3clust.records import edits
 from c3clust.records.duplicates import Duplicates
 from c3clust.records.outliers import Outlier
-from c3clust.report import build, render, write
+from c3clust.report import build, editing, render, write
 
 pytestmark = pytest.mark.browser
 
@@ -418,7 +417,7 @@ def hostile(tmp_path_factory, digits, new_run):
         command=HOSTILE[1],
         notes=HOSTILE,
     )
-    edits.label(path, {0: HOSTILE[0], 1: HOSTILE[1]})
+    editing.label(path, {0: HOSTILE[0], 1: HOSTILE[1]})
     render(path)
     return made
 
@@ -476,8 +475,8 @@ def test_feature_vectors_get_the_page_without_pictures(visit, digits, new_run, t
 
 
 def test_merged_and_named_clusters(visit, run):
-    edits.label(run, {2: "twos"})
-    edits.merge(run, [2, 7])
+    editing.label(run, {2: "twos"})
+    editing.merge(run, [2, 7])
     page = visit(render(run).as_uri())
     assert page.locator("#gallery .cluster").count() == 9
     assert "twos" in page.locator("#cluster-2").inner_text()
@@ -630,7 +629,7 @@ def test_suggested_names_are_marked_as_such(visit, digits, new_record, tmp_path)
     names = [f"{('red', '<b>', 'fox', 'owl')[label]}/{i}.png" for i, label in enumerate(labels)]
     build(x[:60], z, labels, np.full(60, 0.9), names, n_clusters=4).write(tmp_path)
     new_record(4, 60).write(tmp_path / "record.json")
-    edits.label(tmp_path, {3: "barn owls"})
+    editing.label(tmp_path, {3: "barn owls"})
     page = visit(render(tmp_path).as_uri())
     assert page.locator("#cluster-0 .suggested").inner_text() == "Suggested name: red"
     assert page.locator("#cluster-0 h3").inner_text() == "Cluster 0", "a suggestion is not in use"
