@@ -50,7 +50,7 @@ class Setting:
     @property
     def is_paper_size(self) -> bool:
         """Whether the recipe has the paper's own network and budget."""
-        return self.recipe_name is not None and "base" in recipes.load(self.recipe_name)
+        return self.resolved("c3").params.get("backbone") == "resnet34"
 
     @property
     def batch_size(self) -> int:
