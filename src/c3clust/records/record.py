@@ -85,7 +85,7 @@ class Data(TypedDict, total=False):
 
 @open_ended
 class Guard(TypedDict, total=False):
-    told: list[str]
+    messages: list[str]
     decision: dict[str, Any] | None
 
 
