@@ -1,9 +1,8 @@
-"""Update docs/REPRODUCTION.md and docs/FOLDERS.md: the tables between their markers, and the figures in docs/figures.
+"""Update docs/REPRODUCTION.md, its appendix and docs/FOLDERS.md: the tables between their markers, and docs/figures.
 
     c3clust paper all -o runs/paper
     c3clust paper table --data mnist-10k -o runs/mnist
-    c3clust bench digits --budget 30 -o runs/equal-digits
-    python docs/reproduction.py digits=runs/paper mnist-10k=runs/mnist equal-digits=runs/equal-digits figures=runs/paper
+    python docs/reproduction.py digits=runs/paper mnist-10k=runs/mnist figures=runs/paper
 
 NAME=FOLDER inserts FOLDER/table.md between <!-- NAME: begin --> and <!-- NAME: end -->, and copies the numbers behind
 it to figures/table-NAME.csv (means), runs-NAME.csv (each seed) and differences-NAME.csv. NAME+=FOLDER adds the runs of
@@ -29,7 +28,8 @@ from c3clust.files.text import from_cell
 
 DOCS = Path(__file__).parent
 NUMBERS = ("table", "runs", "differences")
-PAGES = (DOCS / "REPRODUCTION.md", DOCS / "FOLDERS.md")
+PAGES = (DOCS / "REPRODUCTION.md", DOCS / "REPRODUCTION_APPENDIX.md", DOCS / "FOLDERS.md")
+COMPARED = [("c3", "cc"), ("consensus", "cc")]  # whose differences are shown below a table
 
 
 def rewrite(name: str, table: str) -> None:
@@ -69,7 +69,7 @@ def add(name: str, folder: Path) -> None:
     datasets = list(dict.fromkeys(row.data for row in table))
     ordered = [r for row in sorted(table, key=lambda row: datasets.index(row.data)) for r in row.results]
     with tempfile.TemporaryDirectory() as merged:
-        write(Path(merged), ordered, [("c3", "cc")])
+        write(Path(merged), ordered, COMPARED)
         insert(name, Path(merged))
 
 

@@ -52,7 +52,7 @@ def test_labels_that_still_change_are_reported_once(new_record):
     """The guard notes it too, in its stage and so among the notes of the record."""
     note = "8.0% of the labels still changed in the last epoch of stage c3."
     guarded = stages([12.0] * 2, labels_changed=[0.5, 0.08])
-    guarded[0]["guard"] = {"returned": 2, "decision": None, "limits": {}, "told": [note]}
+    guarded[0]["guard"] = {"returned": 2, "decision": None, "limits": {}, "messages": [note]}
     record = new_record(stages=guarded, notes=["Read with one thread.", note])
     texts = [f.text for f in findings(Facts(record, dict.fromkeys(range(10), 60)))]
     assert [text for text in texts if "still changed" in text] == [
@@ -64,7 +64,7 @@ def test_labels_that_still_change_are_reported_once(new_record):
 def test_a_guard_that_stopped_is_reported(new_record):
     note = "The guard stopped stage c3 after epoch 2 (clusters vanish) and restored the network of epoch 1."
     guarded = stages([12.0] * 2, labels_changed=[0.5, 0.08])
-    guarded[0]["guard"] = {"returned": 1, "decision": {"why": "clusters vanish"}, "limits": {}, "told": [note]}
+    guarded[0]["guard"] = {"returned": 1, "decision": {"why": "clusters vanish"}, "limits": {}, "messages": [note]}
     found = findings(Facts(new_record(stages=guarded, notes=[note]), dict.fromkeys(range(10), 60)))
     text = "Stage c3 failed and was stopped: the result is that of epoch 1."
     assert [(f.level, f.kind, f.text) for f in found] == [("warn", "stopped", text)]
@@ -72,7 +72,7 @@ def test_a_guard_that_stopped_is_reported(new_record):
 
 def test_the_limit_of_positives_is_the_one_in_the_record(kinds):
     guarded = stages([40.0])
-    guarded[0]["guard"] = {"returned": 1, "decision": None, "limits": {"most_positives": 45.0}, "told": []}
+    guarded[0]["guard"] = {"returned": 1, "decision": None, "limits": {"most_positives": 45.0}, "messages": []}
     assert "collapse" in kinds(stages=stages([40.0]))  # 3 times 2N/M = 12.8
     assert "collapse" not in kinds(stages=guarded)
 

@@ -26,7 +26,7 @@ def views(policy: Policy, x: Tensor, size: Size, generator: torch.Generator) -> 
 
 
 def view(policy: Policy, x: Tensor, size: Size, generator: torch.Generator) -> Tensor:
-    """One draw of the policy. Of stored views [N, V, F], one is taken; of crops, the first."""
+    """One draw of the policy. Of stored views [N, V, F], one is drawn; of crops, the first."""
     if x.ndim == CROPS:
         policy, x = _uncropped(policy), x[:, 0]
     elif x.ndim == 3:

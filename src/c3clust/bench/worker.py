@@ -194,7 +194,7 @@ def _judge(record: RunRecord, labels: np.ndarray) -> tuple[str, str]:
     for stage in record.stages:
         decision = stage.get("guard", {}).get("decision")
         if decision:
-            return "diverged" if "not finite" in decision["why"] else "collapsed", stage["guard"]["told"][0]
+            return "diverged" if "not finite" in decision["why"] else "collapsed", stage["guard"]["messages"][0]
     effective = effective_clusters(np.bincount(labels).tolist())
     if effective < record.n_clusters / 2:
         share = f"{effective:.1f} of {record.n_clusters} clusters"

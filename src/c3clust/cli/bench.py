@@ -86,7 +86,7 @@ def bench(
 
     Each run has its own folder and is not repeated; after an interruption, the same command continues. A later call
     with other methods, data or seeds adds to the table. Without a source, the runs of earlier calls are continued. C3
-    guided by views starts from the CC of its seed, which is trained once.
+    starts from the CC of its seed, which is trained once.
 
     Examples:
 

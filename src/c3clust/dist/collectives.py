@@ -238,7 +238,7 @@ def random_rows(draw: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
 
 
 def shared_map(work: Callable[[T], R], items: Sequence[T], threads: bool = False) -> list[R]:
-    """`work` of each item, in order; each process does every so-many-th, and all get all results.
+    """`work` of each item, in order. The items are divided among the processes; all processes get all results.
 
     threads: in as many threads as torch uses, where each computes with one thread of BLAS and OpenMP. So the results
     do not depend on the number of threads.

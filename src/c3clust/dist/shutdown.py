@@ -14,13 +14,13 @@ from c3clust.dist.group import rank, store, world_size
 __all__ = ["choose_message", "last_words"]
 
 GRACE = 6.0  # seconds in which the others notice that a process has ended
-FAILED, FOLLOWED = "failed", "followed"  # by itself; because others had ended, or it was told to
+FAILED, FOLLOWED = "failed", "followed"  # by itself; because others had ended, or by a signal
 
 
 def last_words(sentence: str, followed: bool = False) -> str | None:
     """What this process is to print at its end; None if another process prints for all. Leaves the group.
 
-    followed: it ends since others did, or since it was told to.
+    followed: it ends because others did, or because of a signal.
     """
     messages, number, world = store(), rank(), world_size()
     if messages is None:

@@ -32,15 +32,17 @@ class Editable(Fitted):
         z, c = gather(*self._embed(X))
         return z, c
 
-    def add_split(self, split: Split, z: np.ndarray, c: np.ndarray, duplicates: Duplicates, apart: np.ndarray) -> None:
+    def add_split(
+        self, split: Split, z: np.ndarray, c: np.ndarray, duplicates: Duplicates, outside: np.ndarray
+    ) -> None:
         """Split a cluster, and set the labels of the samples of the run, whose outputs are z and c.
 
-        Copies have the cluster of their original. apart: [n] whether a sample is in no cluster; it stays there.
+        Copies have the cluster of their original. outside: [n] whether a sample is in no cluster; it keeps -1.
         """
         self._steps_ = [*(self._steps_ or ()), split]
         labels, proba = self._edited(z, c)
         confidence, rows = proba[range(len(labels)), labels], duplicates.original
-        self.labels_, self.confidence_ = np.where(apart, -1, labels[rows]), confidence[rows]
+        self.labels_, self.confidence_ = np.where(outside, -1, labels[rows]), confidence[rows]
         self.duplicates_, self.outliers_ = duplicates, by_position(self._judge(z, c), rows)
 
     def split_result(self, z: np.ndarray) -> Result:

@@ -5,7 +5,7 @@ Each sample is written as a sparse sum of other samples. An autoencoder learns c
 of those samples. The sparse sums of the codes themselves then give a graph, whose spectral clusters are the labels.
 Shapes: n samples, K candidates, N samples per batch, D code width, M clusters.
 
-Only the first page of the paper was available, and no released code. The readings taken: sums of at most K nearest
+Only the first page of the paper was available, and no released code. How it was read: sums of at most K nearest
 neighbours, by the lasso, where the paper's are over all samples; the codes that a sum refers to are those before the
 epoch. All layers are trained together. New samples get the label of the nearest code: the codes are part of the model.
 """

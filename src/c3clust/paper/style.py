@@ -121,7 +121,7 @@ def footer(figure: Any, text: str, colour: str = "#666666", size: float = 6.5) -
 
 
 def stamp(figure: Any, text: str) -> None:
-    """A line below the figure, for one that must not be taken for a result."""
+    """A line below the figure, for one that is not a result."""
     footer(figure, f"{figure.get_supxlabel()}\n{text}".strip(), RED, 8)
 
 

@@ -1,6 +1,6 @@
 """Recipes: a method, its dataset, and the values that differ from the method's defaults, one TOML file per recipe.
 
-A recipe with a `base` has all values of that recipe, apart from those that it gives itself. The recipes of the paper's
+A recipe with a `base` has all values of that recipe, except those that it gives itself. The recipes of the paper's
 datasets are based on c3-as-published, which has the paper's network, views and budget. Recipes for a CPU have a small
 network and budgets of their own; the method is C3 as published in all of them.
 """

@@ -87,7 +87,7 @@ class Data(TypedDict, total=False):
 class Guard(TypedDict, total=False):
     returned: Count
     limits: dict[str, Number]
-    told: list[str]
+    messages: list[str]
     decision: dict[str, Any] | None
 
 

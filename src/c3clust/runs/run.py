@@ -271,7 +271,7 @@ def _classes_seen(encoder: Any, features: Any) -> tuple[Sequence[str], np.ndarra
 
 
 def _monitor_notes(stages: Sequence[dict[str, Any]]) -> list[str]:
-    return [text for stage in stages for text in stage.get("guard", {}).get("told", [])]
+    return [text for stage in stages for text in stage.get("guard", {}).get("messages", [])]
 
 
 def _describe(dataset: Dataset, fingerprint: str) -> dict[str, Any]:

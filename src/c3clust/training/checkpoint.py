@@ -158,7 +158,7 @@ class Checkpoints:
         return True
 
     def _read(self, path: Path) -> Snapshot | None:
-        """A snapshot with its notes taken over; None if it is damaged, which is noted."""
+        """A snapshot, whose notes are added to those of the run; None if it is damaged, which is noted."""
         try:
             snapshot = model_io.read(path, WHAT)
         except RunError as error:

@@ -91,7 +91,7 @@ class TrainingContext:
             note = {"name": stage.name, "epochs": len(curves.get("loss", [])), "seconds": seconds, "curves": curves}
             if monitor is not None:
                 note["guard"] = monitor.report(curves, stage.name)
-                for text in note["guard"]["told"]:
+                for text in note["guard"]["messages"]:
                     log.warning("%s", text)
             if kept is not None:
                 kept.save_end(number, network, self, note)

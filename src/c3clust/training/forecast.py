@@ -39,7 +39,7 @@ class Forecast:
     _recent: deque[float] = field(default_factory=lambda: deque(maxlen=RECENT))
     _used: float = 0.0
     _computed: deque[float] = field(default_factory=lambda: deque(maxlen=RECENT))  # CPU time of the same steps
-    _told: int = -1
+    _shown: int = -1
 
     @classmethod
     def of(cls, stages: Sequence[Any], context: Any, content: str) -> "Forecast":
@@ -88,9 +88,9 @@ class Forecast:
     def news(self) -> str | None:
         """The message to print now: once per stage, if it takes long enough."""
         left = self.left
-        if left is None or self._told >= self._number:
+        if left is None or self._shown >= self._number:
             return None
-        first, self._told = self._told < 0, self._number
+        first, self._shown = self._shown < 0, self._number
         if left < SHORT:
             return None
         several = [f"{stage.name} {stage.epochs}" for stage in self.stages[self._number :]]

@@ -76,8 +76,8 @@ def test_what_stops_a_stage(watch, network, what, why):
     assert all(torch.equal(before[name], t) for name, t in network.state_dict().items())
     told = watch.report(curves, "c3")
     assert told["returned"] == 1
-    assert why in told["told"][0]
-    assert "after epoch 2" in told["told"][0]
+    assert why in told["messages"][0]
+    assert "after epoch 2" in told["messages"][0]
     json.dumps(told, allow_nan=False)
 
 
@@ -95,7 +95,7 @@ def test_perfect_clusters_of_any_size_pass_and_clusters_merged_in_pairs_do_not(n
     assert guard.stops(network, epoch(positives, sizes), 1) == (merged == 2)
     if merged == 1:
         assert guard.epoch == 1  # kept as healthy
-        assert guard.report(epoch(positives, sizes), "c3")["told"] == []
+        assert guard.report(epoch(positives, sizes), "c3")["messages"] == []
 
 
 def test_weights_that_are_not_finite_stop_a_stage(watch, network):
@@ -109,7 +109,7 @@ def test_weights_that_are_not_finite_stop_a_stage(watch, network):
 def test_what_is_only_told(watch, network):
     curves = {name: 2 * curve for name, curve in epoch(positives=2.0, sizes=(11,) * 9 + (0,), changed=0.1).items()}
     assert not watch.stops(network, curves, 1)
-    told = " ".join(watch.report(curves, "c3")["told"])
+    told = " ".join(watch.report(curves, "c3")["messages"])
     assert "almost no positives (2.0 per view, 12 expected)" in told
     assert "emptied 1 of 10 clusters: 9" in told
     assert "10.0% of the labels still changed" in told

@@ -1,7 +1,7 @@
 """How many clusters: the number is chosen from resampled clusterings of feature vectors, without labels.
 
 `evidence.py` measures each number of clusters, `cloud.py` makes the clouds that they are compared with, `choice.py`
-decides, `tree.py` tells which clusters are next to merge and to split. docs/CHOOSING_K.md compares this with the usual
+decides, `tree.py` finds which clusters are next to merge and to split. docs/CHOOSING_K.md compares this with the usual
 ways.
 """
 

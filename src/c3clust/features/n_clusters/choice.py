@@ -43,7 +43,7 @@ def within_one_error(evidence: Evidence) -> int:
     """The position of the smallest K whose score is within one standard error of the best score.
 
     The error is that of the difference, member by member. Beyond the right number the score is often flat, and the
-    smallest of the numbers that cannot be told apart is the one to prefer (Breiman, Friedman, Olshen, Stone,
+    smallest of the numbers that cannot be distinguished is the one to prefer (Breiman, Friedman, Olshen, Stone,
     Classification and Regression Trees, 1984, section 3.4.3).
     """
     found = evidence.silhouettes[:, 1:]  # K = 1 has no silhouette
@@ -73,7 +73,7 @@ def choose_k(x: np.ndarray, *, scaled: bool, seed: int) -> Choice:
     if spread <= SAME * float((x**2).sum(1).mean()):
         return without_evidence(1, "All samples are the same: there is one cluster.")
     if len(x) < 4:
-        return without_evidence(1, f"{len(x)} samples are too few to tell clusters apart: there is one cluster.")
+        return without_evidence(1, f"{len(x)} samples are too few to distinguish clusters: there is one cluster.")
     unit = not scaled and lengths_alike(x)
     evidence = gather(scale_rows(x, False)[0], unit, rng)
     best = evidence.ks[within_one_error(evidence)]

@@ -91,7 +91,7 @@ class Guard:
         expected = expected_positives(self.sizes, self.views)
         limits = {"expected_positives": expected, "most_positives": _most(expected, self.views)}
         limits["least_clusters"] = FALLEN * effective_clusters(self.sizes)
-        return {"returned": self.epoch, "decision": self.decision, "limits": limits, "told": messages}
+        return {"returned": self.epoch, "decision": self.decision, "limits": limits, "messages": messages}
 
     def state_dict(self) -> dict[str, Tensor]:
         plain = {"sizes": torch.tensor(self.sizes), "at": torch.tensor([self.views, self.epoch])}

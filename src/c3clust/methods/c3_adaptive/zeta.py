@@ -61,7 +61,7 @@ def choose_zeta(
 
 
 def search(ratio: Callable[[float], float], candidates: Sequence[float]) -> tuple[float, dict[float, float]]:
-    """The last of rising candidates whose (falling) ratio is at least FULL, and all that were asked.
+    """The last of rising candidates whose (falling) ratio is at least FULL, and the ratios of all that were tried.
 
     The first one if there is none; the next one if this is OVERFULL.
 
@@ -69,7 +69,7 @@ def search(ratio: Callable[[float], float], candidates: Sequence[float]) -> tupl
     (0.7, {0.6: 2.0, 0.7: 1.0, 0.8: 0.5})
     """
     asked: dict[float, float] = {}
-    low, high = 0, len(candidates)  # the first is taken if none will do; ratios are too small from high on
+    low, high = 0, len(candidates)  # the first is used if none suffices; ratios are too small from high on
     while high - low > 1:
         middle = (low + high) // 2
         asked[candidates[middle]] = value = ratio(candidates[middle])
