@@ -7,8 +7,11 @@ import torch
 from c3clust.errors import InputError
 from c3clust.methods.scan import SCAN
 from c3clust.methods.simclr import SimCLR
+from c3clust.methods.spice import SelfObjective
 from c3clust.training import Stage
+from c3clust.training.loop import _optimisers
 from c3clust.training.optimisers import make_optimiser, rate_factor
+from c3clust.training.state import _load_optimiser_state, _optimiser_state
 
 
 def test_optimisers_have_their_settings():
@@ -38,7 +41,7 @@ def test_schedules_of_torch():
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ({"optimizer": "sdg"}, "optimizer='sdg' is unknown. Did you mean 'sgd'"),
+        ({"optimizer": "sdg"}, "optimizer='sdg' is unknown. Did you mean sgd"),
         ({"optimizer": {"name": "sgd", "momentun": 1}}, "does not fit sgd"),
         ({"optimizer": {"momentum": 0.9}}, "has no name"),
         ({"schedule": "cosin"}, "schedule='cosin' is unknown"),
@@ -52,19 +55,35 @@ def test_a_wrong_setting_is_found_before_training(setting, message):
 
 
 def test_a_stage_with_optimisers_of_its_own_rejects_another():
-    from c3clust.methods.spice import SPICE
+    stage = Stage("self", 2, 8, 0.1, optimiser="sgd")
+    with pytest.raises(InputError, match="Stage self has optimisers of its own"):
+        _optimisers(SelfObjective(), torch.nn.Linear(2, 2), stage)
 
-    assert "optimizer" not in SPICE().get_params()
-    assert Stage("one", 2, 8, 0.1).optimiser == "adam"
+
+@pytest.mark.parametrize("spec", ["adamw", "rmsprop", {"name": "sgd", "momentum": 0.9, "weight_decay": 0.1}])
+def test_the_state_of_an_optimiser_is_resumed_bit_for_bit(spec):
+    weights = [torch.ones(3, requires_grad=True) for _ in range(2)]
+    optimisers = [make_optimiser(spec, [weight], 0.1) for weight in weights]
+
+    def step(i):
+        weights[i].grad = weights[i].detach().square() + 1
+        optimisers[i].step()
+
+    step(0)
+    with torch.no_grad():
+        weights[1].copy_(weights[0])
+    saved = {name: value.clone() for name, value in _optimiser_state(optimisers[0]).items()}
+    _load_optimiser_state(optimisers[1], saved)
+    step(0)
+    step(1)
+    assert torch.equal(*weights)
 
 
-@pytest.mark.parametrize("optimizer", ["rmsprop", {"name": "sgd", "momentum": 0.9}])
-def test_a_run_with_another_optimiser_is_resumed_bit_for_bit(optimizer, tmp_path):
+def test_methods_train_with_the_optimiser_and_the_schedule():
     x = np.random.default_rng(0).random((24, 4)).astype(np.float32)
-    params = {"pretrain_epochs": 2, "epochs": 2, "optimizer": optimizer, "lr": 0.01, "random_state": 0}
-    whole = SCAN(3, **params).fit(x)
+    params = {"pretrain_epochs": 2, "epochs": 2, "lr": 0.01, "random_state": 0}
     schedule = {"name": "StepLR", "step_size": 1, "gamma": 0.5}
-    rates = SCAN(3, **params, schedule=schedule).fit(x).stages_[1]["curves"]["learning_rate"]
-    assert rates == [0.01, 0.005]
-    other = SCAN(3, **{**params, "optimizer": "adam"}).fit(x)
-    assert not torch.equal(whole.network_.body.f[0].weight, other.network_.body.f[0].weight)
+    found = SCAN(3, **params, optimizer="sgd", schedule=schedule).fit(x)
+    assert found.stages_[1]["curves"]["learning_rate"] == [0.01, 0.005]
+    other = SCAN(3, **params, schedule=schedule).fit(x)
+    assert not torch.equal(found.network_.heads.linear.weight, other.network_.heads.linear.weight)
