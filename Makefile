@@ -20,7 +20,7 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet -e '.[dev]'
 	touch $@
 
-demo: setup  ## Cluster scikit-learn's digits and compare k-means and C3
+demo: setup  ## Cluster scikit-learn's digits and compare k-means, CC, C3 and the default
 	$(BIN)/c3clust demo
 
 test: setup  ## Run the tests

@@ -31,7 +31,7 @@ encoder = encoders.load(chosen.encoder).resize_to(chosen.size)
 images = data.load(chosen.place, labels=chosen.labels, **encoder.load_options())
 started = time.process_time()
 features = encoders.features(
-    encoder, images, augment.policy(images.policy), chosen.views, folder=chosen.folder, verbose=True
+    encoder, images, augment.policy(augment.default(images.content)), chosen.views, folder=chosen.folder, verbose=True
 )
 print(f"{len(images):,} samples, {1 + chosen.views} x {encoder.width} features, {time.process_time() - started:.0f} s")
 

@@ -32,11 +32,11 @@ FIT = {
     "scale": "c3clust.features.preprocess:Preprocessor.fit",
     "train heads": "c3clust.methods.c3.estimator:C3._fit",
     "assign": "c3clust.training.context:TrainingContext.outputs",
-    "outliers": "c3clust.estimator.prediction:Prediction._judge",
+    "outliers": "c3clust.estimator.prediction:Fitted._judge",
     "write": "c3clust.runs.run:Run._write",
-    "report": "c3clust.runs.run:write_report",
+    "report": "c3clust.report.page:write",
 }
-PREDICT = {"read": "c3clust.data:load", "predict": "c3clust.estimator.prediction:Prediction._predict"}
+PREDICT = {"read": "c3clust.data:load", "predict": "c3clust.estimator.prediction:Fitted.assign"}
 
 
 def write_vectors(path: Path, n: int) -> np.ndarray:

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 import torch
 import torch.multiprocessing as mp
+from c3clust.methods.c3.images import GuidedObjective
 from PIL import Image
 from torch import nn
 
@@ -28,13 +29,12 @@ from c3clust.data.duplicates import pictures
 from c3clust.data.duplicates.nearest import nearest
 from c3clust.dist import collectives
 from c3clust.encoders.image import ImageEncoder
-from c3clust.estimator.base import cluster_count
+from c3clust.estimator import cluster_count
 from c3clust.features.n_clusters import without_evidence
 from c3clust.features.neighbours import nearest_neighbours
 from c3clust.methods.adc import ADCObjective, AssociationNet
 from c3clust.methods.ae import AEObjective
 from c3clust.methods.c3 import C3Objective
-from c3clust.methods.c3.images import GuidedObjective
 from c3clust.methods.c3.loss import positives_per_view
 from c3clust.methods.cc import CCObjective
 from c3clust.methods.dac import DACObjective

@@ -15,10 +15,11 @@ import numpy as np
 import pytest
 import torch
 
-from c3clust import CC, KMeans, data, files, load
+from c3clust import CC, KMeans, data, load
 from c3clust.data.io.cache import Entry, new_array
 from c3clust.encoders import features
 from c3clust.encoders.image import from_module
+from c3clust.files import atomic
 from c3clust.records.assignments import Assignments
 from c3clust.records.edits import Edits
 from c3clust.records.record import RunRecord
@@ -145,7 +146,7 @@ def test_the_simulated_disk_sees_a_missing_flush(tmp_path, record, monkeypatch):
 def test_one_file(tmp_path, record, monkeypatch):
     (tmp_path / "a").write_bytes(b"old")
     recorder = record(tmp_path)
-    files.write_atomically(tmp_path / "a", b"new")
+    atomic.write_atomically(tmp_path / "a", b"new")
     states = [state[tmp_path / "a"] for state in after_each_cut(recorder, monkeypatch)]
     assert set(states) == {b"old", b"new"}
     assert states[-1] == b"new"  # what has returned is on the disk

@@ -30,10 +30,9 @@ SHORT = {
     "hidden": (64, 32),
     "n_init": 3,
     "random_state": 0,
-    "guidance": "views",
     "guard": False,  # it stops so short a stage 2, whose labels would then be those of stage 1
 }
-DEFAULT = "c3, defaults, 1000 images"  # the defaults of guidance by views
+DEFAULT = "c3_adaptive, defaults, 1000 images"
 
 
 def photographs():
@@ -51,27 +50,27 @@ def write_photographs(folder):
 
 def default_labels(name):
     """Labels of the default method for one kind of data, and of its predictions for new samples."""
-    C3 = methods.load("c3")
+    Consensus = methods.load("consensus")
     digits = load_digits()
     if name == "consensus, vectors":
         x = digits.data / 16 + 1e-3 * np.arange(64)
-        model = C3(10, random_state=0).fit(x[:600])
+        model = Consensus(10, random_state=0).fit(x[:600])
         return np.concatenate([model.labels_, model.predict(x[600:700])])
     if name == "consensus, wide vectors":
         x = np.random.default_rng(0).normal(size=(500, 200)) + 2 * np.eye(200)[np.arange(500) % 7 * 9] * 4
-        return C3(7, random_state=0).fit_predict(x)
+        return Consensus(7, random_state=0).fit_predict(x)
     if name == "consensus, table":
         with tempfile.TemporaryDirectory() as folder:
             np.savetxt(Path(folder) / "iris.csv", load_iris().data, delimiter=",", header="a,b,c,d", comments="")
-            return C3(3, random_state=0).fit_predict(Path(folder) / "iris.csv")
+            return Consensus(3, random_state=0).fit_predict(Path(folder) / "iris.csv")
     if name == "consensus, handwriting":
-        model = C3(10, cc_epochs=4, epochs=2, random_state=0).fit(digits.images[:400] / 16)
+        model = Consensus(10, epochs=4, guided_epochs=2, random_state=0).fit(digits.images[:400] / 16)
         return np.concatenate([model.labels_, model.predict(digits.images[400:450] / 16)])
     if name == "consensus, number of clusters":
-        return C3("auto", random_state=0).fit_predict(digits.data[:400] / 16)
+        return Consensus("auto", random_state=0).fit_predict(digits.data[:400] / 16)
     assert name == "consensus, folder of photographs"
     with tempfile.TemporaryDirectory() as folder:
-        model = C3(4, random_state=0).fit(write_photographs(Path(folder)))
+        model = Consensus(4, random_state=0).fit(write_photographs(Path(folder)))
         return np.concatenate([model.labels_, model.predict(folder)])
 
 
@@ -79,7 +78,7 @@ def labels_hash(name):
     torch.set_num_threads(1)
     images = load_digits().images[:1000] / 16
     if name == DEFAULT:
-        labels = methods.load("c3")(10, guidance="views", random_state=0).fit_predict(images)
+        labels = methods.load("c3_adaptive")(10, random_state=0).fit_predict(images)
     elif name.startswith("consensus, "):
         labels = default_labels(name)
     else:

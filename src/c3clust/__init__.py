@@ -1,4 +1,4 @@
-"""Cluster images without labels: C3 (cross-instance guided contrastive clustering) and other methods.
+"""Cluster images, texts, tables and feature vectors without labels: `cluster`, C3, and the methods beside it.
 
 The names below are the public API. Each is imported when it is first used, so that worker processes
 which only decode images do not load torch.
@@ -9,23 +9,32 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from c3clust.methods import load_model as load
+    from c3clust.methods._auto import cluster
     from c3clust.methods._changes import regroup, split
     from c3clust.methods.c3 import C3
+    from c3clust.methods.c3_adaptive import C3Adaptive
     from c3clust.methods.cc import CC
+    from c3clust.methods.consensus import Consensus
     from c3clust.methods.kmeans import KMeans
     from c3clust.metrics import acc, ari, nmi
     from c3clust.report.editing import label, merge, undo
 
 __version__ = "0.1.0"
-__all__ = ["C3", "CC", "KMeans", "acc", "ari", "label", "load", "merge", "nmi", "regroup", "split", "undo"]
+__all__ = [
+    "C3", "CC", "C3Adaptive", "Consensus", "KMeans", "acc", "ari", "cluster", "label", "load", "merge", "nmi",
+    "regroup", "split", "undo",
+]  # fmt: skip
 
 _HOME = {
     "C3": ("c3clust.methods.c3", "C3"),
+    "C3Adaptive": ("c3clust.methods.c3_adaptive", "C3Adaptive"),
     "CC": ("c3clust.methods.cc", "CC"),
+    "Consensus": ("c3clust.methods.consensus", "Consensus"),
     "KMeans": ("c3clust.methods.kmeans", "KMeans"),
     "acc": ("c3clust.metrics", "acc"),
     "ari": ("c3clust.metrics", "ari"),
     "nmi": ("c3clust.metrics", "nmi"),
+    "cluster": ("c3clust.methods._auto", "cluster"),
     "label": ("c3clust.report.editing", "label"),
     "merge": ("c3clust.report.editing", "merge"),
     "regroup": ("c3clust.methods._changes", "regroup"),

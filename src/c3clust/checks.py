@@ -41,14 +41,18 @@ def choice(name: str, value: Any, known: Iterable[str]) -> str:
     return str(value)
 
 
-def stage(epochs: Any, batch_size: Any, lr: Any, schedule: Any, prefix: str = "") -> None:
-    """The four parameters of a training stage; `prefix` is what their names begin with, as "cc_" for stage 1 of C3."""
+def stage(epochs: Any, batch_size: Any, lr: Any, schedule: Any, prefix: str = "", *, auto_lr: bool = False) -> None:
+    """The four parameters of a training stage; `prefix` is what their names begin with, as "cc_" for stage 1 of C3.
+
+    auto_lr: the learning rate may be "auto".
+    """
     if epochs != "auto":
         whole(
             f"{prefix}epochs", epochs, 0, why='it is the number of passes over the data. "auto" sets it from the data.'
         )
     whole(f"{prefix}batch_size", batch_size, 2, why="it is the number of samples per step. A usual value is 256.")
-    number(f"{prefix}lr", lr, 0.0, why="it is a learning rate. A usual value is 1e-3.")
+    if not (auto_lr and lr == "auto"):
+        number(f"{prefix}lr", lr, 0.0, why="it is a learning rate. A usual value is 1e-3.")
     if not isinstance(schedule, dict):  # whose settings are checked where they are used
         choice(f"{prefix}schedule", schedule, ("constant", "cosine"))
 

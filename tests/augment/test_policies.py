@@ -13,6 +13,7 @@ from torch import Tensor
 from c3clust import augment
 from c3clust.augment import colour, geometry
 from c3clust.augment.scratch import scratch
+from c3clust.data.content import CONTENTS
 from c3clust.errors import InputError
 
 TOLERANCE = {"rtol": 0, "atol": 1e-4}
@@ -359,3 +360,8 @@ def test_working_memory_is_kept_and_never_leaves() -> None:
         kept = view.clone()
         augment.Photo()(x, size, seeded(1))
         assert torch.equal(view, kept)
+
+
+def test_every_content_has_a_default_policy():
+    assert {content: augment.default(content) for content in CONTENTS}.keys() == set(CONTENTS)
+    assert {augment.default(content) for content in CONTENTS} <= set(augment.names())

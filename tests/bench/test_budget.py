@@ -49,7 +49,7 @@ TWO = {"cc_epochs": 9, "epochs": 4}
 BOTH = {"pretrain_epochs": 9, "epochs": 4}
 STAGES = {
     "dec": (BOTH | {"pretrain_batch_size": 4, "hidden": (8,)}, [9, 4], BOTH),
-    "c3": (TWO | {"guidance": "neighbours", "cc_batch_size": 4}, [9, 4], TWO),
+    "c3": (TWO, [9, 4], TWO),
     "scan": (BOTH, [9, 4, 4], BOTH),
     "mmdc": ({"epochs": 8}, [7, 1], {"epochs": 8}),
 }  # fmt: skip

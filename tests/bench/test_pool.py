@@ -133,7 +133,7 @@ def test_a_killed_worker_fails_alone_and_is_taken_up(three_kinds, tmp_path):
     killed, other = run([job, Job(three_kinds, "kmeans", {"n_clusters": 3})], tmp_path)
     killer.join()
     assert (killed.status, other.status) == ("failed", "ok")
-    assert "was ended by SIGKILL" in killed.reason
+    assert "Its process ended with SIGKILL" in killed.reason
     (again,) = run([job], tmp_path)
     assert again.status == "ok"
     assert any("The run was interrupted" in note for note in again.notes)

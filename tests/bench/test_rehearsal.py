@@ -18,7 +18,7 @@ from PIL import Image
 
 from c3clust import CC, augment, data, methods, paper
 from c3clust.bench import Job, Result, run, worker
-from c3clust.bench.rehearsal import GPUS, NOTE, PASSES, SHARE, Cost, Rehearsal, costs, markdown, untold
+from c3clust.bench.rehearsal import GPUS, NOTE, PASSES, SHARE, Cost, Rehearsal, costs, markdown, without_epochs
 from c3clust.data.sources.imagenet_subset import SYNSETS
 from c3clust.errors import InputError
 from c3clust.paper.values import read_rows, write_rows
@@ -111,7 +111,7 @@ def test_tables_and_figures_of_a_rehearsal_say_that_they_are_no_results(three_ki
 
 
 def test_all_at_the_papers_size_is_the_paper():
-    assert "beyond" not in paper.all_for(paper.Setting("cifar10"))
+    assert "departures" not in paper.all_for(paper.Setting("cifar10"))
     assert "folders" not in paper.all_for(paper.Setting("tiny-imagenet"))
     assert paper.all_for(paper.Setting("digits")) == paper.names()
 
@@ -222,7 +222,7 @@ def test_other_methods_are_on_a_gpu_as_much_faster_as_cc(tmp_path, monkeypatch):
     counted, other = costs(pairs, "v100")
     assert other.gpu_seconds / other.seconds == pytest.approx(counted.gpu_seconds / counted.seconds)
     pairs += [(replace(job, name="another name"), result) for job, result in pairs[:2]]  # of the same run
-    text = markdown([counted, other], Rehearsal(1, 8), untold(pairs))
+    text = markdown([counted, other], Rehearsal(1, 8), without_epochs(pairs))
     assert "Not in the table, since they train in no epochs: kmeans.\n" in text
 
 

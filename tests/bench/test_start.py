@@ -25,21 +25,20 @@ def test_c3_by_views_starts_from_the_cc_of_its_seed():
     assert c3.start.key == cc.key
 
 
-def test_pictures_that_are_guided_by_views_share_their_cc(tmp_path):
-    """Which guidance a folder gets is known when it is read: colour pictures without an encoder get views."""
+def test_c3_starts_from_the_cc_of_its_seed_whatever_the_data(tmp_path):
     rng = np.random.default_rng(0)
     for i in range(12):
         (tmp_path / "ab"[i % 2]).mkdir(exist_ok=True)
         Image.fromarray(rng.integers(0, 255, (9, 9, 3), dtype=np.uint8)).save(tmp_path / "ab"[i % 2] / f"{i}.png")
-    jobs = plan([str(tmp_path)], ["cc", "c3"], [0, 1], labels="folders", encoder="none")
+    jobs = plan([str(tmp_path)], ["cc", "c3"], [0, 1], labels="folders")
     assert [job.start and job.start.key for job in jobs] == [None, None, jobs[0].key, jobs[1].key]
     assert {job.start.params["n_clusters"] for job in jobs[2:]} == {2}
 
 
-def test_c3_by_neighbours_and_one_with_a_start_of_its_own_stay_as_they_are(tmp_path):
-    assert start_of(recipe=None)[1].start is None
+def test_a_start_of_its_own_and_a_budget_train_no_other_cc(tmp_path):
     given = start_of([f"c3.start={tmp_path}"])[1]
     assert (given.start, given.params["start"]) == (None, str(tmp_path))
+    assert plan(["digits"], ["c3"], [0], budget=5.0)[0].start is None
 
 
 def test_the_content_of_a_given_start_is_part_of_the_key(tmp_path):
@@ -69,14 +68,14 @@ def test_the_command(c3clust, three_kinds, tmp_path):
     jobs = {job.method: job for job in bench.remember(tmp_path / "out", [])}
     cc, c3 = (bench.result_of(tmp_path / "out", jobs[name]) for name in ("cc", "c3"))
     assert cc.labels.tolist() == start.labels_.tolist()
-    assert [stage["name"] for stage in c3.record.stages] == ["c3", "settle"]
+    assert [stage["name"] for stage in c3.record.stages] == ["c3"]
     assert c3.start.folder == cc.folder
     lost = c3clust(*words, "--start", tmp_path / "nowhere", "-o", tmp_path / "out")
     assert (lost.returncode, "nowhere does not exist" in lost.stderr) == (2, True)
 
 
 def test_cc_that_is_trained_on_is_the_longer_cc_bit_for_bit(three_kinds, tmp_path):
-    params = {"n_clusters": 3, "schedule": "constant", "warmup": 0}
+    params = {"n_clusters": 3}
     short = Job(three_kinds, "cc", params | {"epochs": 2}, name="short")
     longer = Job(three_kinds, "cc", params | {"epochs": 4}, after=short)
     whole = Job(three_kinds, "cc", params | {"epochs": 4})

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-QUICK = ("--set", "cc_epochs=1", "--set", "epochs=1", "--set", "guidance=views")
+QUICK = ("--method", "c3", "--set", "cc_epochs=1", "--set", "epochs=1")
 
 
 @pytest.fixture(scope="session")

@@ -29,7 +29,7 @@ def tab(place, *words, **environment):
     done = subprocess.run(
         [sys.executable, "-c", CODE], capture_output=True, text=True, cwd=place, env=os.environ | told | environment
     )
-    assert not {"torch", "sklearn", "scipy", "numpy", "pydantic", "PIL"} & set(done.stderr.split())
+    assert not {"torch", "sklearn", "scipy", "numpy", "PIL"} & set(done.stderr.split())
     return done.stdout.split()
 
 

@@ -5,16 +5,16 @@ from c3clust import data
 
 
 @pytest.mark.parametrize(
-    ("value", "kind", "policy"),
+    ("value", "kind", "content"),
     [
-        (np.zeros((3, 8, 8), np.uint8), "image", "digit"),
+        (np.zeros((3, 8, 8), np.uint8), "image", "handwriting"),
         (np.zeros((3, 5)), "vector", "vector"),
-        (["a fox", "a wolf"], "text", "words"),
+        (["a fox", "a wolf"], "text", "text"),
     ],
 )
-def test_the_type_decides_the_kind_and_the_policy(value, kind, policy):
+def test_the_type_decides_the_kind_and_the_content(value, kind, content):
     dataset = data.load(value)
-    assert (dataset.kind, dataset.policy) == (kind, policy)
+    assert (dataset.kind, dataset.content) == (kind, content)
     assert isinstance(dataset, data.Texts if kind == "text" else data.Samples)
 
 
@@ -28,7 +28,7 @@ def test_a_table_has_columns(tmp_path):
 
 def test_features_keep_the_metadata():
     texts = data.load(["a fox", "", "a wolf"])
-    samples = texts.to_samples(np.zeros((2, 4), np.float32), "vector")
+    samples = texts.to_samples(np.zeros((2, 4), np.float32))
     assert isinstance(samples, data.Samples)
     assert (samples.names, samples.notes, samples.place) == (texts.names, texts.notes, texts.place)
-    assert (samples.kind, samples.policy, len(samples)) == ("vector", "vector", 2)
+    assert (samples.kind, samples.content, len(samples)) == ("vector", "vector", 2)

@@ -11,7 +11,7 @@ from c3clust.encoders import efficientnet
 
 pytestmark = pytest.mark.skipif(efficientnet.missing() is not None, reason="the extra photos is not installed")
 SMALL = ("--image-size", 64, "--set", "views=1", "--quiet")
-QUICK = ("--set", "cc_epochs=1", "--set", "epochs=1", "--set", "guidance=views")
+QUICK = ("--method", "c3", "--set", "cc_epochs=1", "--set", "epochs=1")
 
 
 @pytest.fixture(scope="module")

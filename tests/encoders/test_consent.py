@@ -97,5 +97,5 @@ def test_a_start_whose_encoder_is_not_built_in_needs_it_by_name(bert, sentences,
     quick = {"epochs": 1, "views": 1, "random_state": 0}
     CC(2, encoder=f"bert:{bert}", **quick).fit(sentences).save(tmp_path / "cc")
     with pytest.raises(RunError, match="only loaded if you name it yourself"):
-        C3(2, start=str(tmp_path / "cc"), guidance="views", **quick).fit(sentences)
-    C3(2, start=str(tmp_path / "cc"), guidance="views", encoder=f"bert:{bert}", **quick).fit(sentences)
+        C3(2, start=str(tmp_path / "cc"), **quick).fit(sentences)
+    C3(2, start=str(tmp_path / "cc"), encoder=f"bert:{bert}", **quick).fit(sentences)

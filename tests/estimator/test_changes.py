@@ -11,7 +11,7 @@ import torch
 from sklearn.datasets import load_digits, make_blobs
 
 import c3clust
-from c3clust import C3, CC, KMeans
+from c3clust import CC, Consensus, KMeans
 from c3clust.errors import InputError, RunError
 from c3clust.estimator.splits import Split
 from c3clust.records.assignments import Assignments
@@ -30,7 +30,7 @@ def blobs():
 def fitted(blobs, tmp_path_factory):
     """Three clusters of two blobs each."""
     folder = tmp_path_factory.mktemp("fitted") / "run"
-    C3(3, random_state=0).fit(blobs[0], run_dir=folder)
+    Consensus(3, random_state=0).fit(blobs[0], run_dir=folder)
     return folder
 
 
@@ -123,7 +123,7 @@ def test_kmeans_is_regrouped(blobs, tmp_path, outliers):
 
 def test_images_from_scratch_keep_what_was_learned(tmp_path):
     x = load_digits().images[:160] / 16
-    C3(3, guidance="neighbours", members=2, cc_epochs=1, epochs=1, random_state=0).fit(x, run_dir=tmp_path / "run")
+    Consensus(3, members=2, epochs=1, guided_epochs=1, random_state=0).fit(x, run_dir=tmp_path / "run")
     learned = c3clust.load(tmp_path / "run").network_.f.state_dict()
     c3clust.regroup(tmp_path / "run", 4, X=x)
     assert_followed(tmp_path / "run", x)
@@ -145,7 +145,7 @@ def test_a_method_that_cannot_be_regrouped_says_so_and_splits(tmp_path):
 
 def test_copies_stay_with_their_original(blobs, tmp_path):
     x = np.concatenate([blobs[0], blobs[0][:9]])
-    C3(3, random_state=0).fit(x, run_dir=tmp_path / "run")
+    Consensus(3, random_state=0).fit(x, run_dir=tmp_path / "run")
     c3clust.regroup(tmp_path / "run", 6, X=x)
     c3clust.split(tmp_path / "run", int(labels(tmp_path / "run")[0]), X=x)
     np.testing.assert_array_equal(labels(tmp_path / "run")[180:], labels(tmp_path / "run")[:9])

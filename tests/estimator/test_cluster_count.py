@@ -8,6 +8,8 @@ from sklearn.datasets import make_blobs
 from c3clust import CC, acc, load, methods
 from c3clust.errors import InputError
 from c3clust.methods.c3 import C3
+from c3clust.methods.c3_adaptive import C3Adaptive
+from c3clust.methods.consensus import Consensus
 from c3clust.records.record import RunRecord
 from c3clust.runs import Run
 from c3clust.training.checkpoint import Checkpoints
@@ -36,7 +38,7 @@ def strokes():
 
 
 def test_which_methods_can_find_it():
-    assert CHOOSE == ["ac", "c3", "cc", "kmeans", "nmf", "sc"]
+    assert CHOOSE == ["ac", "c3", "c3_adaptive", "cc", "consensus", "kmeans", "nmf", "sc"]
 
 
 @pytest.mark.parametrize("name", CHOOSE)
@@ -55,7 +57,7 @@ def test_blobs_are_counted_and_found(name, blobs):
 
 @pytest.mark.parametrize("name", sorted(set(methods.names()) - set(CHOOSE)))
 def test_other_methods_need_a_number(name, blobs):
-    with pytest.raises(InputError, match=rf'"auto" is not possible with {name}: give a number .*use c3, cc, kmeans'):
+    with pytest.raises(InputError, match=rf'"auto" is not possible with {name}: give a number .*use consensus, c3'):
         methods.load(name)(n_clusters="auto").fit(blobs[0])
 
 
@@ -68,9 +70,9 @@ def test_other_values_are_refused(value, blobs):
 @pytest.mark.parametrize(
     "model",
     [
-        C3("auto", guidance="neighbours", cc_epochs=20, epochs=1, members=1),
+        Consensus("auto", epochs=20, guided_epochs=1, members=1),
         CC("auto", epochs=20),
-        C3("auto", guidance="views", cc_epochs=20, epochs=1),
+        C3Adaptive("auto", cc_epochs=20, epochs=1),
     ],
     ids=["c3", "cc", "views"],
 )
@@ -99,9 +101,7 @@ class KilledAfterStageTwo(Checkpoints):
 def test_a_run_that_finds_its_number_resumes_bit_for_bit(strokes, tmp_path):
     x, _ = strokes
     x = x[:60]
-    whole, part = (
-        C3("auto", guidance="neighbours", cc_epochs=2, epochs=1, members=1, random_state=0) for _ in range(2)
-    )
+    whole, part = (Consensus("auto", epochs=2, guided_epochs=1, members=1, random_state=0) for _ in range(2))
     whole.fit(x, run_dir=tmp_path / "whole")
     with pytest.raises(Killed):
         part.fit(x, run_dir=Run(tmp_path / "part", checkpoints=KilledAfterStageTwo))
@@ -131,7 +131,7 @@ def test_copies_of_one_picture_are_one_cluster(name, tmp_path):
 def test_auto_means_the_number_of_the_start(blobs):
     x, _ = blobs
     start = CC(5, epochs=1, random_state=0).fit(x)
-    assert C3("auto", start=start, epochs=1, zeta=0.6, settle=0, random_state=0).fit(x).n_clusters_ == 5
+    assert C3("auto", start=start, epochs=1, random_state=0).fit(x).n_clusters_ == 5
 
 
 def test_true_labels_do_not_reach_the_choice(blobs):

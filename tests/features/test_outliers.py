@@ -105,7 +105,7 @@ def test_merged_clusters_do_not_disagree():
 
 def test_report_and_merge_leave_outliers_apart(run, samples, tmp_path):
     view = View.read(run)
-    assert view.apart
+    assert view.unassigned
     assert (view.n_clusters, view.sizes[-1], view.n_outliers) == (4, 8, 8)
     edits.merge(run, [0, 1])
     labels = load(run).predict(samples)

@@ -6,9 +6,10 @@ import os
 import numpy as np
 import pytest
 
-from c3clust import CC, KMeans, files, load
+from c3clust import CC, KMeans, load
 from c3clust.data.io.cache import Entry
 from c3clust.errors import C3ClustError, RunError
+from c3clust.files import atomic
 from c3clust.records.assignments import Assignments
 from c3clust.records.edits import Edits
 from c3clust.records.record import RunRecord
@@ -111,7 +112,7 @@ def test_a_lock_that_is_no_file_of_its_own_is_refused(tmp_path, elsewhere, kind)
 def test_names_in_a_run_folder_that_are_links_are_replaced_not_followed(tmp_path, elsewhere):
     for name in ("a.json", ".writable"):
         (tmp_path / name).symlink_to(elsewhere / "letter.txt")
-        files.write_atomically(tmp_path / name, b"new")
+        atomic.write_atomically(tmp_path / name, b"new")
         assert (tmp_path / name).read_bytes() == b"new"
     assert untouched(elsewhere)
 
@@ -121,7 +122,7 @@ def test_what_is_no_file_is_not_replaced(tmp_path, kind):
     path = tmp_path / "out.csv"
     os.mkfifo(path) if kind == "pipe" else path.mkdir()
     with pytest.raises(OSError, match="not a regular file"):
-        files.write_atomically(path, b"new")
+        atomic.write_atomically(path, b"new")
     assert [p.name for p in tmp_path.iterdir()] == ["out.csv"]
 
 
@@ -130,15 +131,15 @@ def test_partial_files_of_links_and_other_names_stay(tmp_path, elsewhere):
     (tmp_path / "run" / "checkpoint").symlink_to(elsewhere)
     (tmp_path / "run" / ".notes.partial").touch()
     (tmp_path / "run" / ".record.json.00ff.partial").touch()
-    files.clear_partial(tmp_path / "run")
-    files.clear_partial(tmp_path / "run" / "checkpoint")
+    atomic.clear_partial(tmp_path / "run")
+    atomic.clear_partial(tmp_path / "run" / "checkpoint")
     assert sorted(p.name for p in (tmp_path / "run").iterdir()) == [".notes.partial", "checkpoint"]
     assert untouched(elsewhere)
 
 
 def test_appending_follows_no_link(tmp_path, elsewhere):
     (tmp_path / "log.txt").symlink_to(elsewhere / "letter.txt")
-    with pytest.raises(OSError, match="symbolic link"), files.append_to(tmp_path / "log.txt"):
+    with pytest.raises(OSError, match="symbolic link"), atomic.append_to(tmp_path / "log.txt"):
         pass
     assert untouched(elsewhere)
 
@@ -159,4 +160,4 @@ def test_a_json_file_may_not_be_of_any_size(tmp_path, monkeypatch):
     (tmp_path / "a.json").write_text(json.dumps(["x" * 2000]))
     monkeypatch.setenv("C3CLUST_MAX_JSON", "1000")
     with pytest.raises(OSError, match="1,000 are the limit"):
-        files.read_json(tmp_path / "a.json")
+        atomic.read_json(tmp_path / "a.json")

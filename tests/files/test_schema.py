@@ -1,8 +1,6 @@
 """Documents are checked against the annotations of a dataclass: one sentence for the first field that is wrong."""
 
 import math
-import subprocess
-import sys
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -87,17 +85,3 @@ def test_what_does_not_fit_is_one_sentence(more, message):
 def test_a_document_is_a_dict(raw):
     with pytest.raises(RunError, match="cannot be used"):
         build(Document, raw, "x.json")
-
-
-def test_an_annotation_that_cannot_be_checked_is_an_error():
-    @dataclass
-    class Odd:
-        x: set[int]
-
-    with pytest.raises(TypeError, match="cannot be checked"):
-        build(Odd, {"x": []}, "x.json")
-
-
-def test_a_record_is_read_without_pydantic_itself():
-    code = "import sys, c3clust.records.record, c3clust.records.edits; print('pydantic' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "False"

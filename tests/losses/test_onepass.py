@@ -1,4 +1,4 @@
-"""The one-pass losses against the plain formulas, written here from PAPER 2 and 3."""
+"""The one-pass losses against the plain formulas, written here from CC's equations 3 and 6 and C3's section 3.2."""
 
 import pytest
 import torch

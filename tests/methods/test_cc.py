@@ -1,4 +1,4 @@
-"""CC's losses against plain loops written from PAPER 2, and at their limits."""
+"""CC's losses against plain loops written from CC's equations 3 and 6, and at their limits."""
 
 import math
 

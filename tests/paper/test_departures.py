@@ -2,7 +2,7 @@
 
 import pytest
 
-from c3clust.paper import Setting, beyond
+from c3clust.paper import Setting, departures
 from c3clust.paper.setting import STAGE_2
 from c3clust.paper.values import read_rows, write_rows
 
@@ -20,57 +20,57 @@ def rows():
     found = []
     for seed, start in enumerate((0.78, 0.80, 0.82, 0.84, 0.86)):
         for data, gain in (("one", 0.05), ("other", -0.03 if seed == 4 else 0.01)):
-            found.append(row(data, beyond.START, seed, start))
-            found.append(row(data, beyond.LONGER, seed, start - 0.01))
-            found.append(row(data, beyond.PUBLISHED, seed, start - 0.02, 0.6, 1.4, "collapsed" if seed else "ok"))
-            found.append(row(data, beyond.DEFAULT, seed, start + gain, 0.8 if seed else 0.75, 1.0))
+            found.append(row(data, departures.START, seed, start))
+            found.append(row(data, departures.LONGER, seed, start - 0.01))
+            found.append(row(data, departures.PUBLISHED, seed, start - 0.02, 0.6, 1.4, "collapsed" if seed else "ok"))
+            found.append(row(data, departures.DEFAULT, seed, start + gain, 0.8 if seed else 0.75, 1.0))
     return found
 
 
 @pytest.mark.parametrize("name", ["digits", "mnist-10k", "fashion-10k", "cifar10-10k"])
 def test_all_variants_start_from_the_same_cc_and_train_equally_long(name):
-    jobs = beyond.jobs(Setting(name, [0, 1, 2]))
-    starts = {job.seed: job for job in jobs if job.name == beyond.START}
+    jobs = departures.jobs(Setting(name, [0, 1, 2]))
+    starts = {job.seed: job for job in jobs if job.name == departures.START}
     for job in jobs:
         if job.method == "c3":
             assert job.start.key == starts[job.seed].key
     by_name = {job.name: job for job in jobs if job.seed == 0}
-    longer, default, published = (by_name[n] for n in (beyond.LONGER, beyond.DEFAULT, beyond.PUBLISHED))
+    longer, default, published = (by_name[n] for n in (departures.LONGER, departures.DEFAULT, departures.PUBLISHED))
     more = longer.params["epochs"] - starts[0].params["epochs"]
     assert more == published.params["epochs"] == 2 * default.params["epochs"]  # the stage "settle" is as long again
     assert {key: published.params[key] for key in STAGE_2 if key != "epochs"} == {
         key: value for key, value in STAGE_2.items() if key != "epochs"
     }
     assert not STAGE_2.keys() & default.params.keys() - {"epochs"}  # the default is the package's own
-    assert sum(job.name in beyond.LOST for job in jobs) == 2
+    assert sum(job.name in departures.LOST for job in jobs) == 2
 
 
 def test_the_table_has_spreads_intervals_and_what_went_wrong(rows):
-    text = beyond.table(rows)
-    lines = [line for line in text.splitlines() if line.startswith(f"| {beyond.DEFAULT} ")]
+    text = departures.table(rows)
+    lines = [line for line in text.splitlines() if line.startswith(f"| {departures.DEFAULT} ")]
     assert "| 0.870 ± 0.032 |" in lines[0]
     assert "| +0.050 [+0.050, +0.050] | +0.050 | 0.75–0.8 | 1.00 | 5 s | 5 |" in lines[0]
     assert "| -0.030 |" in lines[1]
     assert "5 (collapsed: 4)" in text
-    assert f"| {beyond.START} | 0.820 ± 0.032 | 0.820 ± 0.032 | 0.820 ± 0.032 | – | – | – | – |" in text
+    assert f"| {departures.START} | 0.820 ± 0.032 | 0.820 ± 0.032 | 0.820 ± 0.032 | – | – | – | – |" in text
 
 
 def test_the_findings_follow_from_the_numbers(rows):
-    found = {finding.claim: finding.holds for finding in beyond.findings(rows)}
-    assert found[f"one: {beyond.DEFAULT} beats its CC"] is True
-    assert found[f"one: {beyond.PUBLISHED} beats its CC"] is False
-    assert found[f"other: {beyond.DEFAULT} beats its CC"] is None
+    found = {finding.claim: finding.holds for finding in departures.findings(rows)}
+    assert found[f"one: {departures.DEFAULT} beats its CC"] is True
+    assert found[f"one: {departures.PUBLISHED} beats its CC"] is False
+    assert found[f"other: {departures.DEFAULT} beats its CC"] is None
     assert found["one: no seed of the default more than 2 points below its CC"] is True
     assert found["other: no seed of the default more than 2 points below its CC"] is False
     assert found["one: the gain is not the epochs"] is True
-    few = beyond.findings([row for row in rows if row["seed"] < 4])
+    few = departures.findings([row for row in rows if row["seed"] < 4])
     assert {finding.holds for finding in few} == {None}
 
 
 def test_the_figure_is_drawn_from_the_file_alone(rows, tmp_path):
     pytest.importorskip("matplotlib")
-    write_rows(tmp_path / "beyond.csv", rows)
-    figure = beyond.draw(read_rows(tmp_path / "beyond.csv"))
+    write_rows(tmp_path / "departures.csv", rows)
+    figure = departures.draw(read_rows(tmp_path / "departures.csv"))
     axes = figure.get_axes()
     assert [axis.get_title() or axis.get_title("left") for axis in axes] == ["one", "other"]
     assert [len(line.get_xdata()) for line in axes[0].get_lines()[1:]] == [5, 5]  # the variants that have positives

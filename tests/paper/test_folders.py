@@ -60,18 +60,24 @@ def row(case, method, seed, acc, estimated="", doubtful=""):
     }  # fmt: skip
 
 
+@pytest.fixture(autouse=True)
+def without_umap(monkeypatch):
+    """The results are the same whether umap-learn is installed or not."""
+    monkeypatch.setattr(umap, "installed", lambda: False)
+
+
 @pytest.fixture
 def rows():
-    """Twelve cases: C3 gains 10 points and knows it, but loses 6 on dogs, of which only seed 0 is doubtful."""
+    """Twelve cases: Consensus gains 10 points and knows it, but loses 6 on dogs, of which only seed 0 is doubtful."""
     found = []
     for case in ("digits", "dogs", *(f"case-{i}" for i in range(10))):
         for seed in (0, 1):
             gain = -0.06 if case == "dogs" else 0.1
             found.append(row(case, folders.KMEANS, seed, 0.8))
-            found.append(row(case, folders.VIEWS, seed, 0.7))
+            found.append(row(case, folders.ADAPTIVE, seed, 0.7))
             found.append(row(case, folders.NOW, seed, 0.8 + gain, 0.88, int(case == "dogs" and seed == 0)))
             if case != "digits":
-                found.append(row(case, "C3, prior even", seed, 0.79 + gain))
+                found.append(row(case, "prior even", seed, 0.79 + gain))
     return found
 
 
@@ -158,9 +164,8 @@ def test_the_short_set_is_first_and_expensive_methods_can_be_left_out(archives, 
     by_name = {job.name: job for job in jobs if job.data.endswith("photos-4x30") and job.seed == 0}
     assert {job.params["encoder"] for job in by_name.values()} == {"efficientnet-lite0"}
     assert {tuple(job.options.items()) for job in by_name.values()} == {(("labels", "folders"),)}
-    assert by_name[folders.VIEWS].start == by_name[folders.CC]
-    published = by_name[folders.PUBLISHED].params
-    assert (published["guidance"], published["zeta"], published["head"]) == ("views", 0.6, "frozen")
+    assert by_name[folders.C3].start == by_name[folders.CC]
+    assert {job.method for job in by_name.values()} == {"kmeans", "consensus", "cc", "c3", "c3_adaptive"}
     monkeypatch.setattr(folders, "COMPARED", ())
     assert {job.name for job in folders.jobs(setting)} == {*folders.SHORT, *folders.PARTS}
 
@@ -171,7 +176,7 @@ def result(job, acc, quality=None, status="ok", reason=""):
     return SimpleNamespace(job=job, status=status, reason=reason, scores=scores, record=record, total=lambda clock: 1.5)
 
 
-def test_rows_have_the_quality_of_c3_and_partial_results_say_so(tmp_path):
+def test_rows_have_the_quality_of_consensus_and_partial_results_say_so(tmp_path):
     pytest.importorskip("matplotlib")
     job = {name: bench.Job("cases/wine.csv", "c3", {}, 0, name) for name in (folders.KMEANS, folders.NOW, folders.CC)}
     quality = {"estimated_accuracy": 0.95, "interval": [0.9, 1.0], "comparison": {"doubtful": True}}
@@ -206,7 +211,7 @@ def test_the_table_counts_what_the_issue_asks(rows):
     assert "mean of 12 cases: +0.087; more than 1 point below in 1." in text
     assert "within 0.05 of ACC in 11 of 12 cases" in text
     assert "not doubtful: dogs seed 1." in text
-    parts = text.split("Each part of C3 alone")[1]
+    parts = text.split("Each part of Consensus alone")[1]
     assert "| dogs | 0.730 (0.730) | – | – | 0.740 (0.740) |" in parts
     assert "digits" not in parts
 
@@ -218,8 +223,8 @@ def test_the_findings_follow_from_the_numbers(rows):
     assert found["no run 0.03 below k-means without a warning"] is False
     assert found["estimate within 0.05 of ACC in 10 of 12 cases"] is True
     assert found["digits: mean ACC at least 0.97, no seed of 10 below 0.95"] is False
-    assert found["C3 is better than C3 by views, mean over cases"] is True
-    assert found["C3 is better than C3, prior even, mean over cases"] is True
+    assert found["Consensus is better than C3Adaptive, mean over cases"] is True
+    assert found["Consensus is better than prior even, mean over cases"] is True
     assert not any("as published" in claim for claim in found)
     few = {finding.claim: finding.holds for finding in folders.findings(rows[:3])}
     assert few["no case more than 1 point below k-means"] is None
@@ -234,13 +239,13 @@ def test_the_figure_is_drawn_from_the_file_alone(rows, tmp_path):
     figure = folders.draw(read_rows(tmp_path / "folders.csv"))
     left, right = figure.get_axes()
     assert [text.get_text() for text in left.get_yticklabels()][:2] == ["digits", "dogs"]
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["k-means", "C3 by views", "C3"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["k-means", "C3Adaptive", "Consensus"]
     assert len(right.get_lines()[-1].get_xdata()) == 24
 
 
 @pytest.fixture
 def one_case(tmp_path, monkeypatch):
-    """A study of one table of 60 rows, with k-means and C3 alone."""
+    """A study of one table of 60 rows, with k-means and Consensus alone."""
 
     def write(path):
         x = np.random.default_rng(0).normal(size=(60, 4)) + 6 * (np.arange(60) % 2)[:, None]
@@ -259,7 +264,7 @@ def test_a_study_is_run_resumed_and_interrupted(one_case, monkeypatch):
     paper.make("folders", Setting(seeds=(0,)), one_case, 1, ended.append)
     assert [r.reason for r in ended if r.status != "ok"] == []
     simple, now = read_rows(one_case / "folders.csv")
-    assert (simple["case"], simple["method"], now["method"], now["acc"]) == ("blobs", "k-means", "C3", 1)
+    assert (simple["case"], simple["method"], now["method"], now["acc"]) == ("blobs", "k-means", "Consensus", 1)
     assert 0.9 < now["estimated_accuracy"] <= 1
     assert simple["estimated_accuracy"] == ""
 
@@ -292,8 +297,7 @@ def test_umap_is_run_once_per_case_and_seed_and_its_rows_fit_the_table(tmp_path,
     assert "| 0.500 (0.500) |" in folders.table([row("wine", folders.KMEANS, 0, 0.9), *added])
 
 
-def test_without_umap_the_table_says_so(rows, tmp_path, monkeypatch):
-    monkeypatch.setattr(umap, "installed", lambda: False)
+def test_without_umap_the_table_says_so(rows, tmp_path):
     assert umap.run(cases.find_cases("digits"), (0,), tmp_path, tmp_path) == []
     assert "UMAP + HDBSCAN is run where umap-learn is installed" in folders.table(rows)
 

@@ -9,10 +9,9 @@ import pytest
 
 from c3clust import CC, bench, paper
 from c3clust.errors import InputError, MissingExtraError
-from c3clust.paper import beyond, fig_convergence, fig_help, findings, table
+from c3clust.paper import departures, fig_convergence, fig_help, findings, table
 from c3clust.paper import setting as settings
 from c3clust.paper.values import read_rows, write_rows
-from c3clust.recipes import AS_PUBLISHED
 
 FIGURES = [name for name in paper.names() if name.startswith("fig-")]
 
@@ -53,10 +52,10 @@ def test_table_figures_and_study_share_the_runs_of_the_package():
     setting = paper.Setting("digits", (0, 1))
     found = {job.name: job for job in table.jobs(setting) if job.seed == 1}
     assert found["c3"].start.key == found["cc"].key
-    in_study = {job.name: job.key for job in beyond.jobs(setting) if job.seed == 1}
-    assert (in_study["CC"], in_study["C3 (default)"]) == (found["cc"].key, found["c3"].key)
+    in_study = {job.name: job.key for job in departures.jobs(setting) if job.seed == 1}
+    assert (in_study["CC"], in_study["C3"]) == (found["cc"].key, found["c3"].key)
     in_figures = {job.key for job in [*fig_help.jobs(setting), *fig_convergence.jobs(setting)]}
-    assert {found["cc"].key, found["c3"].key, found["C3 as published"].key} <= in_figures
+    assert {found["cc"].key, found["c3"].key} <= in_figures
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -137,23 +136,10 @@ def test_weights_fall_with_similarity_and_more_so_for_a_large_gamma(tmp_path):
 
 def test_the_papers_recipe_is_the_papers_method():
     one = paper.Setting("tiny-imagenet").c3(0)
-    assert (one.params["zeta"], one.params["lr"], one.params["head"], one.params["epochs"]) == (
-        0.95,
-        1e-5,
-        "frozen",
-        20,
-    )
-    assert (one.start.params["epochs"], one.start.params["lr"], one.start.params["warmup"]) == (1000, 3e-4, 0)
-    assert paper.Setting("digits").c3(0).params["zeta"] == 0.6
+    assert (one.params["zeta"], one.params["lr"], one.params["epochs"]) == (0.95, 1e-5, 20)
+    assert (one.start.params["epochs"], one.start.params["lr"]) == (1000, 3e-4)
+    assert "zeta" not in paper.Setting("digits").c3(0).params
     assert paper.Setting("imagenet-10").start(0).options == {"image_size": 224}
-
-
-def test_c3_as_published_differs_from_the_definition_in_its_budget_only():
-    """Learning rates, batch sizes and epochs of stage 1 come from the recipe; Tiny-ImageNet has its own zeta."""
-    for name, budget in (("digits", {"lr", "cc_epochs", "cc_lr"}), ("cifar10", set()), ("tiny-imagenet", {"zeta"})):
-        job = paper.Setting(name).c3(0)
-        params = job.params | {f"cc_{key}": value for key, value in job.start.params.items()}
-        assert {key for key, value in AS_PUBLISHED.items() if params[key] != value} == budget
 
 
 def test_at_the_papers_size_cc_is_trained_once_for_all_experiments():

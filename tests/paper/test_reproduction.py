@@ -14,7 +14,7 @@ from c3clust import methods, paper
 from c3clust.bench import Job, Result
 from c3clust.bench.format import write
 from c3clust.bench.statistics import paired
-from c3clust.paper import beyond
+from c3clust.paper import departures
 from c3clust.paper.findings import difference
 from c3clust.paper.values import read_rows, select
 
@@ -174,7 +174,7 @@ def test_every_method_is_compared_with_the_literature(method):
 
 
 def test_the_differences_below_the_tables_have_their_numbers_beside_them():
-    runs = read_rows(DOCS / "figures" / "beyond.csv")
+    runs = read_rows(DOCS / "figures" / "departures.csv")
     first = [row for row in runs if row["seed"] < 3]  # the seeds of the tables
     for name in ("digits", "mnist-10k"):
         c3, cc = (select(first, data=name, variant=variant) for variant in ("C3 (default)", "CC"))
@@ -186,7 +186,7 @@ def test_the_differences_below_the_tables_have_their_numbers_beside_them():
 
 
 def test_the_study_has_its_numbers_beside_it():
-    assert beyond.table(read_rows(DOCS / "figures" / "beyond.csv")).strip() in block("beyond-table")
+    assert departures.table(read_rows(DOCS / "figures" / "departures.csv")).strip() in block("departures-table")
 
 
 def test_the_ideas_have_their_numbers_beside_them():

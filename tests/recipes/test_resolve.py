@@ -17,7 +17,7 @@ def test_later_values_win_over_earlier_ones():
 
 def test_a_recipe_of_c3_means_stage_1_for_cc():
     run = resolve("cc", "c3-cifar10")
-    assert (run.params["epochs"], run.params["warmup"], run.params["lr"]) == (1000, 0, 3e-4)
+    assert (run.params["epochs"], run.params["schedule"], run.params["lr"]) == (1000, "constant", 3e-4)
     assert (run.params["image_size"], run.options) == (224, {"image_size": 224})
     assert resolve("kmeans", "c3-cifar10").params == {"n_clusters": 10}
 

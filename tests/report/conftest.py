@@ -32,8 +32,8 @@ def make_stages(n_clusters: int, n: int) -> list[dict]:
     ]
 
 
-def make_quality(estimate: float = 0.9, prior: float = 1.0, **comparison) -> dict:
-    """`quality` of a record, as C3 on features gives it."""
+def make_quality(estimate: float = 0.9, prior: float = 1.0, source: str = "members", **comparison) -> dict:
+    """`quality` of a record, as Consensus gives it."""
     found = {
         "agreement": 0.83, "kept": [0.85, 0.8], "supported": [0.9, 0.85], "simple_is_as_good": False, "doubtful": False
     }  # fmt: skip
@@ -42,6 +42,7 @@ def make_quality(estimate: float = 0.9, prior: float = 1.0, **comparison) -> dic
         "interval": [max(estimate - 0.09, 0.0), min(estimate + 0.09, 1.0)],
         "prior": prior,
         "agreement": {"1": 0.8, "0.5": 0.85, "0.25": 0.9},
+        "source": "k-means" if comparison.get("simple_is_as_good") else source,
         "comparison": found | comparison,
     }
 
@@ -55,7 +56,14 @@ def make_record(n_clusters: int = 10, n: int = 600, **changes) -> RunRecord:
         "n_clusters": n_clusters,
         "params": {"n_clusters": n_clusters, "cc_batch_size": 128, "batch_size": 64, "zeta": 0.6, "gamma": 0.1},
         "seed": 0,
-        "data": {"place": "digits", "n": n, "shape": [1, 8, 8], "policy": "digit", "classes": None, "skipped": []},
+        "data": {
+            "place": "digits",
+            "n": n,
+            "shape": [1, 8, 8],
+            "content": "handwriting",
+            "classes": None,
+            "skipped": [],
+        },
         "stages": make_stages(n_clusters, n),
         "seconds": 70.5,
         "scores": {"acc": 0.8, "nmi": 0.75, "ari": 0.7},

@@ -45,7 +45,7 @@ def test_the_summary_says_what_was_found(visit, made):
     assert page.locator("h1").inner_text() == "600 images in 10 clusters"
     assert "80.0%\n70.0% after cc" in page.locator(".stats").inner_text()
     assert page.locator(".bars a").count() == 10
-    assert "the method c3 with guidance by views gives" in page.locator(".headline").inner_text()
+    assert "the method c3 gives" in page.locator(".headline").inner_text()
     assert "not calibrated" in page.locator(".stats").inner_text()
     assert "All well" not in page.locator("#summary").inner_text()
     assert page.title() == "600 images in 10 clusters"
@@ -182,7 +182,7 @@ def test_an_image_links_to_its_original_file(visit, new_run, digits, tmp_path):
     (folder / "sub").mkdir(parents=True)
     for name, pixels in zip(names, x, strict=False):
         Image.fromarray(pixels[0]).save(folder / name)
-    data = {"place": str(folder), "n": 40, "shape": [1, 8, 8], "policy": "photo", "classes": None, "skipped": []}
+    data = {"place": str(folder), "n": 40, "shape": [1, 8, 8], "content": "photograph", "classes": None, "skipped": []}
     page = visit(new_run(tmp_path / "runs" / "a", x[:40], y[:40], names, n_clusters=3, data=data).url)
     page.locator("#gallery .thumb").first.click()
     link = page.locator("dialog a")

@@ -1,7 +1,4 @@
-import pytest
-
 from c3clust.report import Facts, findings
-from c3clust.report.findings import kmeans_command
 
 
 def test_a_healthy_run_has_no_findings(kinds, new_quality):
@@ -74,8 +71,8 @@ def test_a_space_without_gaps_is_told_once(kinds):
     assert "alike" not in found
 
 
-def test_few_for_c3_on_features(kinds, new_quality):
-    found = kinds([3] * 5, quality=new_quality(0.9, 0.25, doubtful=True))
+def test_few_samples_per_cluster(kinds, new_quality):
+    found = kinds([3] * 5, quality=new_quality(0.9, 0.25, "k-means", doubtful=True))
     assert (
         found["sparse"].text == "There are only 3 images per requested cluster, so these are the clusters of k-means."
     )
@@ -139,24 +136,3 @@ def test_uneven_sizes_that_were_chosen_or_asked_for(kinds, new_quality):
 
 def test_one_cluster_is_a_collapse_whatever_the_estimate(kinds, new_quality):
     assert list(kinds([600, 0, 0], quality=new_quality(0.3, 0.25))) == ["collapse"]
-
-
-@pytest.mark.parametrize(
-    ("command", "words"),
-    [
-        ("c3clust fit 'my photos/' -k 4 -o runs/a --set prior=even", "c3clust fit 'my photos/' -k 4"),
-        ("c3clust fit x.csv -k 4 --out=a --column text --no-guard --json", "c3clust fit x.csv -k 4 --column text"),
-        ("c3clust fit --recipe c3-cifar10 -o runs/a", "c3clust fit /data/x -k 4"),
-        ("c3clust fit 'unfinished", "c3clust fit /data/x -k 4"),
-        ("", "c3clust fit /data/x -k 4"),
-    ],
-)
-def test_the_command_for_kmeans(new_record, command, words):
-    record = new_record(4, data={"place": "/data/x", "kind": "text", "n": 9}, command=command)
-    assert kmeans_command(record, "'a b'") == f"{words} --method kmeans -o 'a b-kmeans'"
-
-
-def test_the_command_for_kmeans_uses_the_same_features(new_record):
-    record = new_record(command="c3clust fit p/ -k 4 -o a --encoder auto", encoder={"name": "efficientnet-lite0"})
-    command = "c3clust fit p/ -k 4 --method kmeans --encoder efficientnet-lite0 -o a-kmeans"
-    assert kmeans_command(record, "a") == command

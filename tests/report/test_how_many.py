@@ -1,17 +1,15 @@
-"""The evidence for the number of clusters: as content of the page, as a table and as a picture."""
+"""The evidence for the number of clusters: as content of the page and as a table."""
 
 import csv
 import io
 import shutil
-from itertools import combinations
 
 import pytest
-from PIL import Image, ImageDraw
 
 from c3clust.records import edits
 from c3clust.records.edits import Edits
 from c3clust.report import render
-from c3clust.report.how_many import fit_command, how_many, picture, table, tree
+from c3clust.report.how_many import how_many, table, tree
 
 KS = [1, 2, 3, 4, 5, 6]
 LISTS = ("ks", "score", "low", "high", "above_cloud", "kept", "stability", "merges", "splits")
@@ -42,7 +40,6 @@ def test_a_run_that_was_given_its_number_has_no_section(new_record):
     given = new_record(4)
     assert how_many(given, Edits(4), "runs/a") is None
     assert table(given) is None
-    assert picture(given) is None
 
 
 def test_the_section_has_curves_tree_splits_and_the_command_of_the_next_number(record):
@@ -69,19 +66,6 @@ def test_features_that_are_there_are_regrouped(new_record, new_quality):
     assert how_many(guided, Edits(4), "runs/a")["command"] == "c3clust regroup runs/a -k 2"
 
 
-@pytest.mark.parametrize(
-    ("command", "expected"),
-    [
-        ("c3clust fit 'my photos' -k auto --out=x", "c3clust fit 'my photos' -k 7 -o 'a b-7'"),
-        ("c3clust fit p --clusters auto -o y --method cc", "c3clust fit p --method cc -k 7 -o 'a b-7'"),
-        ("", "c3clust fit digits -k 7 -o 'a b-7'"),
-        ("rm -rf 'unclosed", "c3clust fit digits -k 7 -o 'a b-7'"),
-    ],
-)
-def test_the_command_is_that_of_the_run(record, command, expected):
-    assert fit_command(record(command), 7, "'a b'") == expected
-
-
 def test_one_cluster_has_a_sentence_only(record):
     empty = {name: [] for name in LISTS}
     one = record(chosen=1, runner_up=None, reason="All samples are the same: there is one cluster.", **empty)
@@ -106,33 +90,6 @@ def test_the_table_has_a_line_for_each_number(record):
     assert [int(row["clusters"]) for row in rows] == KS
     assert [row["role"] for row in rows] == ["", "runner-up", "", "chosen", "", ""]
     assert float(rows[5]["silhouette"]) == -0.1
-
-
-def test_the_picture_is_one(record):
-    image = Image.open(io.BytesIO(picture(record())))
-    assert image.format == "PNG"
-    assert image.size == (1200, 640)
-    colours = {colour for _, colour in image.getcolors(2**20)}
-    assert {(0, 114, 178), (204, 227, 240)} <= colours
-
-
-@pytest.mark.parametrize(("chosen", "runner_up"), [(37, 36), (2, 3), (120, 119), (60, 9)])
-def test_words_in_the_picture_do_not_overlap(record, monkeypatch, chosen, runner_up):
-    ks, boxes, write = list(range(1, 121)), [], ImageDraw.ImageDraw.text
-
-    def recorded(self, xy, text, fill=None, font=None, anchor=None):
-        boxes.append(self.textbbox(xy, text, font, anchor))
-        write(self, xy, text, fill, font, anchor)
-
-    monkeypatch.setattr(ImageDraw.ImageDraw, "text", recorded)
-    curves = {name: [0.1] * 120 for name in ("score", "low", "high", "above_cloud", "kept", "stability")}
-    picture(record(chosen=chosen, runner_up=runner_up, ks=ks, **curves))
-    for left, top, right, bottom in boxes:
-        assert min(left, top) >= 0
-        assert right <= 1200
-        assert bottom <= 640
-    for a, b in combinations(boxes, 2):
-        assert a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1]
 
 
 def test_too_few_samples_are_not_blamed_on_a_number_that_was_found(kinds):
@@ -171,8 +128,7 @@ def test_the_page_shows_the_evidence(visit, page_run, width, scheme):
     assert "c3clust split " in section.locator(".related").inner_text()
     assert section.locator(".splits li").first.inner_text().strip() == "Cluster 3 into 80 and 70, silhouette 0.30"
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    for name in ("how_many.csv", "how_many.png"):
-        assert (page_run.path / name).exists()
+    assert (page_run.path / "how_many.csv").exists()
 
 
 @pytest.mark.browser

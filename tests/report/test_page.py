@@ -57,7 +57,8 @@ def test_hostile_text_stays_data(run, new_record):
         HOSTILE[:2],
     )
     record = new_record(3, 40, command=HOSTILE[2], method=HOSTILE[0], notes=HOSTILE, params={HOSTILE[1]: HOSTILE[2]})
-    text = write(run, record, view, Edits(3).label({0: HOSTILE[0]})).read_text(encoding="utf-8")
+    write(run, record, view, Edits(3).label({0: HOSTILE[0]}))
+    text = (run / "report.html").read_text(encoding="utf-8")
     body = text.split("</head>")[1]
     assert body.count("<script") == 3
     assert body.count("</script>") == 3

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from c3clust.records.edits import Edits
-from c3clust.report import View, build, render
+from c3clust.report import Facts, View, build, render, summarise
 from c3clust.report.page import payload
 from c3clust.report.traits import c_tf_idf, row_texts, traits_of_columns, traits_of_texts
 
@@ -80,7 +80,7 @@ def test_view_and_page_keep_words_and_traits(tmp_path, new_record, kind):
     again = View.read(tmp_path)
     assert again.texts == view.texts
     assert again.traits.top(0) == view.traits.top(0)
-    page = payload(record, again, Edits(3))
+    page = payload(again, Edits(3), summarise(Facts.of(record, again, Edits(3))))
     assert page["noun"] == {"text": "text", "table": "row"}[kind]
     assert page["traits"] == {"text": "words", "table": "columns"}[kind]
     assert page["clusters"][0]["traits"][0]["name"] in ("game", "age")

@@ -138,12 +138,12 @@ def test_a_damaged_checkpoint_falls_back_to_the_one_before(x, whole, run, caplog
 
 def test_the_search_for_zeta_is_done_again(x, tmp_path, monkeypatch):
     monkeypatch.setattr("c3clust.methods.c3.zeta.STEPS", 25)  # of each probe
-    whole = make("c3", zeta="auto", guidance="views").fit(x)
+    whole = make("c3_adaptive").fit(x)
     with monkeypatch.context() as patch:
         killed_at(patch, 4 * 3 + 3 + 2 * 3 + 1)  # in the third epoch of the third stage; 3 batches served the search
         with pytest.raises(Killed):
-            make("c3", zeta="auto", guidance="views").fit(x, run_dir=tmp_path / "run")
-    one = make("c3", zeta="auto", guidance="views").fit(x, run_dir=tmp_path / "run")
+            make("c3_adaptive").fit(x, run_dir=tmp_path / "run")
+    one = make("c3_adaptive").fit(x, run_dir=tmp_path / "run")
     assert_same(whole, one)
     assert one.zeta_ == whole.zeta_
 

@@ -119,19 +119,32 @@ def test_short_training_needs_no_line(clock):
 
 
 def test_the_faster_way_depends_on_the_samples():
-    assert "encoder" in faster_way((3, 128, 128), "photo")
-    assert "image_size" in faster_way((1, 64, 64), "digit")
-    assert "epochs" in faster_way((1, 28, 28), "digit")
-    assert faster_way((512,), "photo") is None
+    assert "encoder" in faster_way((3, 128, 128), "photograph")
+    assert "image_size" in faster_way((1, 64, 64), "handwriting")
+    assert "epochs" in faster_way((1, 28, 28), "handwriting")
+    assert faster_way((512,), "vector") is None
 
 
 def test_a_fit_tells_it_and_the_result_is_the_same(c3clust, three_kinds, tmp_path, monkeypatch):
     monkeypatch.setattr(forecast, "SHORT", 0)
     monkeypatch.setattr(forecast, "LONG", 0)
-    words = ["fit", three_kinds, "-k", "3", "--method", "cc", "--set", "epochs=2", "--set", "warmup=0.5"]
+    words = [
+        "fit",
+        three_kinds,
+        "-k",
+        "3",
+        "--method",
+        "c3_adaptive",
+        "--set",
+        "cc_epochs=2",
+        "--set",
+        "warmup=0.5",
+        "--set",
+        "epochs=1",
+    ]
     done = c3clust(*words, "-o", tmp_path / "told")
     assert "Training takes about" in done.stderr
-    assert "(epochs: warmup 1, cc 1). Fewer epochs (--set)" in done.stderr
+    assert "(epochs: warmup 1, cc 1, c3 1, settle 1). Fewer epochs (--set)" in done.stderr
     quiet = c3clust(*words, "-o", tmp_path / "quiet", "--quiet")
     assert quiet.stderr == ""
     assert (tmp_path / "told" / "assignments.csv").read_text() == (tmp_path / "quiet" / "assignments.csv").read_text()

@@ -9,7 +9,7 @@ from torch import nn
 
 from c3clust import augment
 from c3clust.errors import TrainingError
-from c3clust.methods.cc import CCObjective
+from c3clust.methods.cc import CCObjective, InstanceObjective
 from c3clust.networks import ClusterNet
 from c3clust.training import Stage, TrainingContext, auto_epochs, embed, train
 from c3clust.training.checkpoint import Checkpoints
@@ -42,7 +42,7 @@ def test_assignments_that_are_not_trained_are_not_evaluated(monkeypatch):
         monkeypatch.setattr(CCObjective, "assigns", assigns)
         network = setup()[0]
         context.generator.manual_seed(0)
-        curves = train(stage, network, CCObjective(0.5, 1.0, warming_up=True), context)
+        curves = train(stage, network, InstanceObjective(0.5), context)
         assert ("cluster_sizes" in curves) == assigns
         trained.append(network.state_dict())
     assert all(torch.equal(a, b) for a, b in zip(trained[0].values(), trained[1].values(), strict=True))
@@ -54,7 +54,7 @@ def test_without_evaluation_parameters_that_are_not_finite_stop_the_training():
     with torch.no_grad():
         network.g_c[0].bias.fill_(float("nan"))  # which the instance loss does not see
     with pytest.raises(TrainingError, match="has diverged"):
-        train(Stage("warmup", 1, 16, 1e-2), network, CCObjective(0.5, 1.0, warming_up=True), context)
+        train(Stage("warmup", 1, 16, 1e-2), network, InstanceObjective(0.5), context)
 
 
 def test_training_lowers_the_loss():

@@ -1,7 +1,6 @@
 """Validation of the options of policies."""
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 from c3clust.errors import InputError
@@ -18,13 +17,6 @@ def check_probabilities(policy: Any, *names: str) -> None:
     """Numbers in [0, 1]."""
     for name in names:
         check_number(policy, name, 0, 1, "it is a probability")
-
-
-def check_choice(policy: Any, name: str, choices: Sequence[str]) -> None:
-    """One of a few words."""
-    value = getattr(policy, name)
-    if value not in choices:
-        raise InputError(f"{name}={value!r} is none of {', '.join(choices)}.")
 
 
 def check_range(policy: Any, name: str, low: float, high: float, open_low: bool = False) -> None:

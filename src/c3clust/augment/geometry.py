@@ -64,23 +64,6 @@ def crop_resize(x: Tensor, boxes: Tensor, flip: Tensor, size: tuple[int, ...], o
     return out
 
 
-def crop_resize_by_taps(x: Tensor, boxes: Tensor, flip: Tensor, size: tuple[int, ...]) -> Tensor:
-    """`crop_resize` up to rounding, in working memory: on the CPU, enlarged rows are blended instead of multiplied.
-
-    It is faster; `crop_resize` stays as it is, since rounding changes the results of a seed.
-    """
-    (n, c, height, width), (h, w) = x.shape, size
-    if x.device.type != "cpu" or h * w >= LOOP_PIXELS or bool((boxes[:, 2] > h).any()):
-        return crop_resize(x, boxes, flip, size, scratch("view", (n, c, h, w), x))
-    one = 1 / 255 if x.dtype == torch.uint8 else 1.0
-    columns = _triangle_weights(boxes[:, 1], boxes[:, 3], (width, w), one, x, flip)  # [N, W, w]
-    taps = _taps_of_each(boxes[:, 0], boxes[:, 2], (height, h), c)
-    # the working memory of _blend_rows is used again: the less there is, the more of it stays in the cache
-    down = _blend_rows(x.reshape(1, -1, width), taps, scratch("first", (1, n * c * h, width), x))
-    view = torch.bmm(down.view(n, c * h, width), columns, out=scratch("second", (n, c * h, w), x))
-    return view.view(n, c, h, w)
-
-
 def _resize_each(x: Tensor, boxes: Tensor, flip: Tensor, one: float, out: Tensor) -> Tensor:
     for image, (top, left, h, w), mirrored, view in zip(x, boxes.tolist(), flip.tolist(), out, strict=True):
         crop = image[:, top : top + h, left : left + w]
@@ -125,17 +108,6 @@ def _two_taps(n_in: int, n_out: int, mirrored: bool) -> tuple[Tensor, Tensor, Te
     place = place.flip(0) if mirrored else place
     first = place.long()
     return first, (first + 1).clamp_(max=n_in - 1), (place - first)[:, None]
-
-
-def _taps_of_each(start: Tensor, length: Tensor, sides: tuple[int, int], c: int) -> tuple[Tensor, Tensor, Tensor]:
-    """As `_two_taps`, for crops from `start` on the side of each image: rows of x [N * C * n_in, W], in one list."""
-    n_in, n_out = sides
-    last = (length - 1)[:, None]
-    place = (torch.arange(0.5, n_out) * (length / n_out)[:, None] - 0.5).clamp_(min=0).minimum(last)  # [N, n_out]
-    first = place.long()
-    top = torch.arange(0, len(start) * c * n_in, n_in).view(-1, c, 1) + start[:, None, None]  # [N, C, 1]
-    a, b = (top + row[:, None] for row in (first, torch.minimum(first + 1, last)))
-    return a.flatten(), b.flatten(), (place - first)[:, None].expand_as(a).reshape(-1, 1)
 
 
 def _triangle_weights(

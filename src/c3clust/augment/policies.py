@@ -3,13 +3,13 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from c3clust.augment import colour, colour_matrix, geometry
-from c3clust.augment.checks import check_choice, check_number, check_probabilities, check_range
+from c3clust.augment import colour, geometry
+from c3clust.augment.checks import check_number, check_probabilities, check_range
 from c3clust.augment.handwriting import Handwriting
 from c3clust.augment.scratch import scratch
 from c3clust.augment.table import Rows
@@ -40,9 +40,6 @@ class Photo:
     grey : probability of greyscale.
     blur : probability of a Gaussian blur, kernel 10 % of the view's side (23 at 224 pixels).
     sigma : standard deviation of the blur in pixels, from and to.
-    colour : "steps" changes brightness, contrast, saturation and hue one after the other, as torchvision does. "matrix"
-        changes all of them at once, which is faster: the hue is rotated in YUV instead of HSV, and colours are clipped
-        once, at the end (augment/colour_matrix.py). Both draw the same random numbers.
 
     References
     ----------
@@ -58,14 +55,12 @@ class Photo:
     grey: float = 0.2
     blur: float = 0.0
     sigma: tuple[float, float] = (0.1, 2.0)
-    colour: Literal["steps", "matrix"] = "steps"
 
     def __post_init__(self) -> None:
         _check_crop(self)
         check_range(self, "sigma", 0, math.inf, open_low=True)
         check_number(self, "jitter", 0, 2.5, "with more, the hue would go round more than half the circle")
         check_probabilities(self, "flip", "jitter_p", "grey", "blur")
-        check_choice(self, "colour", ("steps", "matrix"))
 
     def __call__(self, x: Tensor, size: Size, generator: torch.Generator) -> Tensor:
         _check_images(x)
@@ -85,9 +80,8 @@ class Photo:
         )
         view = torch.empty((n, x.shape[1], *size), device=x.device)
         length = run if x.device.type == "cpu" else max(1, n)
-        make = _photo_views if self.colour == "steps" else _matrix_views
         for piece in (slice(start, start + length) for start in range(0, n, length)):
-            make(x[piece], boxes[piece], draws.of(piece), blur_kernel(size), view[piece])
+            _photo_views(x[piece], boxes[piece], draws.of(piece), blur_kernel(size), view[piece])
         return view
 
     def _factors(self, u: Tensor) -> Tensor:
@@ -131,25 +125,12 @@ def _photo_views(x: Tensor, boxes: Tensor, draws: _PhotoDraws, kernel: int, out:
     if len(grey):
         some = slice(int(grey[0]), int(grey[-1]) + 1)
         colour.greyscale_(view[some], draws.grey[some])
-    _blur_some(view, draws, kernel)
-    if not alone:
-        out.index_copy_(0, there, view)
-
-
-def _matrix_views(x: Tensor, boxes: Tensor, draws: _PhotoDraws, kernel: int, out: Tensor) -> None:
-    """As `_photo_views`, with all colours as one matrix per sample, so that no sample is moved."""
-    view = geometry.crop_resize_by_taps(x, boxes, draws.flip, out.shape[2:])
-    factors = torch.where(draws.jitter[:, None], draws.factors, torch.tensor(colour_matrix.NEUTRAL))
-    colour_matrix.adjust(view, factors, draws.grey, out)
-    _blur_some(out, draws, kernel)
-
-
-def _blur_some(view: Tensor, draws: _PhotoDraws, kernel: int) -> None:
-    """Blur the samples whose draw says so, in place."""
     blurred = draws.blur.nonzero().squeeze(1)
     if len(blurred):
-        there = blurred.to(view.device)
-        view[there] = colour.blur_(view[there], draws.sigma[blurred], kernel)
+        at = blurred.to(view.device)
+        view[at] = colour.blur_(view[at], draws.sigma[blurred], kernel)
+    if not alone:
+        out.index_copy_(0, there, view)
 
 
 @dataclass(frozen=True)
@@ -225,6 +206,21 @@ POLICIES: dict[str, type[Any]] = {
     "table": Rows,
     "none": Identity,
 }
+
+
+DEFAULTS = {
+    "handwriting": "handwriting",
+    "photograph": "photo",
+    "vector": "vector",
+    "views": "none",
+    "text": "words",
+    "table": "table",
+}  # by the content of a dataset; stored views need no others
+
+
+def default(content: str) -> str:
+    """The name of the policy for samples of this content (data/content.py), the same for every method."""
+    return DEFAULTS[content]
 
 
 def names() -> list[str]:

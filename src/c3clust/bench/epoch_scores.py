@@ -40,7 +40,7 @@ def pair_counts(z: Tensor, y: np.ndarray, zetas: Sequence[float]) -> dict[str, d
     return counts
 
 
-class Watch(Checkpoints):
+class EpochScores(Checkpoints):
     """Checkpoints of CC or C3 that also append a line per epoch to epochs.jsonl next to the run folder."""
 
     def __init__(self, y: np.ndarray, run: Path, minutes: float = 10.0) -> None:

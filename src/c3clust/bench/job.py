@@ -4,7 +4,7 @@
         job.json        the job
         last/           the last checkpoint of a CC that can be trained on (worker.py)
         result.json     status, reason, scores, seconds; written when the job is done
-        epochs.jsonl    scores and counts of pairs after each epoch, if true labels are known (watch.py)
+        epochs.jsonl    scores and counts of pairs after each epoch, if true labels are known (epoch_scores.py)
         log.txt         output of the worker process
         run/            the run folder (runs/), without a report page
 
@@ -148,7 +148,7 @@ class Result:
         return [value for s in self.record.stages if s["name"] == stage for value in s["curves"].get(name, [])]
 
     def epochs(self, stage: str) -> list[dict[str, Any]]:
-        """acc, nmi, ari and pairs after each epoch of a stage, in order (watch.py)."""
+        """acc, nmi, ari and pairs after each epoch of a stage, in order (epoch_scores.py)."""
         names = [s["name"] for s in self.record.stages]
         path = self.folder / "epochs.jsonl"
         entries = map(json.loads, read_bytes(path).splitlines() if path.exists() else [])

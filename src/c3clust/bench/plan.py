@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from c3clust import checks, data, methods
+from c3clust import checks, methods
 from c3clust.bench.job import Job
 from c3clust.bench.statistics import in_order
-from c3clust.errors import C3ClustError, InputError, suggest
+from c3clust.errors import InputError, suggest
 from c3clust.recipes.resolve import Resolved, absolute, resolve
 
-STAGE = ("epochs", "batch_size", "lr", "schedule", "warmup")  # parameters of CC that C3 has as cc_NAME
+STAGE = ("epochs", "batch_size", "lr", "schedule")  # parameters of CC that C3 has as cc_NAME
 
 
 def plan(
@@ -44,8 +44,7 @@ def plan(
             given = {"params": {"encoder": encoder}, "options": {"labels": labels}}
             run = resolve(name, recipe, own, source, k, count_classes=True, **given)
             k = run.params["n_clusters"]  # counted once per source
-            by_views = name == "c3" and budget is None and guided_by_views(run)
-            jobs += [job_of(run, seed, start, by_views, budget) for seed in seeds]
+            jobs += [job_of(run, seed, start, budget) for seed in seeds]
     return jobs
 
 
@@ -58,33 +57,23 @@ def _split(setting: str, known: Sequence[str]) -> tuple[str, str]:
     return found, setting.removeprefix(f"{found}.")
 
 
-def guided_by_views(run: Resolved) -> bool:
-    """Whether a run of C3 trains CC first. Where the parameters leave it open, the data decide, as they do in `fit`."""
-    c3 = methods.load("c3")(**run.params)
-    if c3.guidance == "auto" and c3._uses_neighbours:
-        try:
-            c3._choose_preprocessor(data.load(run.source, **run.load_options))
-        except C3ClustError:  # the runs will report the error
-            return False
-    return not c3._uses_neighbours
+def job_of(run: Resolved, seed: int, start: str | None, budget: float | None = None) -> Job:
+    """The job of a resolved run. C3 starts from the CC of its seed, which is then trained only once.
 
-
-def job_of(run: Resolved, seed: int, start: str | None, by_views: bool, budget: float | None = None) -> Job:
-    """The job of a resolved run. C3 by views starts from the CC of its seed, which is then trained only once.
-
-    A budget holds for all stages of a method, so C3 trains its own CC then.
+    A budget holds for all stages of a method, so C3 trains its own CC then, unless a `start` is given.
     """
     shared: dict[str, Any] = {"options": run.options, "budget": budget}
     if run.method == "cc" and start is not None:
         return Job(run.source, "cc", run.params | given_network(start, seed), seed, **shared)
-    if run.method != "c3" or run.params.get("start") is not None or not (by_views or start):
+    alone = run.params.get("start") is not None or (budget is not None and start is None)
+    if run.method != "c3" or alone:
         return Job(run.source, run.method, run.params, seed, **shared)
     stage_2 = {name: value for name, value in run.params.items() if not name.startswith("cc_")}
     return Job(run.source, "c3", stage_2, seed, start=stage_1(run, seed, start), **shared)
 
 
 def stage_1(run: Resolved, seed: int, start: str | None = None) -> Job:
-    """The CC that a run of C3 by views starts from; with `start`, that network unchanged."""
+    """The CC that a run of C3 starts from; with `start`, that network unchanged."""
     shared = set(methods.parameters("cc")) - {*STAGE, "start"}
     params = {name: value for name, value in run.params.items() if name in shared}
     params |= {name: run.params[f"cc_{name}"] for name in STAGE if f"cc_{name}" in run.params}

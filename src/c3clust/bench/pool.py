@@ -1,22 +1,19 @@
 """Run jobs in worker processes, so that a run that crashes or is killed does not affect the others.
 
-A worker runs one job after the other, which saves the time to start Python and torch. One that dies is replaced for the
-next job. A job is done when its result.json exists.
+Each worker is an executor of joblib's loky with one process, which runs one job after the other: this saves the time to
+start Python and torch. One whose process dies is replaced for the next job. A job is done when its result.json exists.
 """
 
 import os
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from pathlib import Path
 
-from c3clust.bench.job import DONE, Job, Result, folder_of, result_of, write_json, write_result
-from c3clust.files.atomic import append_to
+from joblib.externals.loky import ProcessPoolExecutor
 
-PAUSE = 0.1  # seconds between two polls of the workers
+from c3clust.bench import worker
+from c3clust.bench.job import DONE, Job, Result, folder_of, result_of, write_json, write_result
+
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 
@@ -30,82 +27,50 @@ def run(
     """
     out = Path(out)
     waiting = {job.key: job for job in _with_starts(jobs) if result_of(out, job).status not in DONE}
-    pool = [_Worker(out, one_thread=workers > 1) for _ in range(min(workers, len(waiting)))]
+    free = [_start(workers > 1) for _ in range(min(workers, len(waiting)))]
+    running: dict[Future[None], tuple[Job, ProcessPoolExecutor]] = {}
     try:
-        while waiting or any(worker.job for worker in pool):
-            for worker in pool:
-                if worker.job and worker.has_ended():
-                    on_result(result_of(out, worker.job))
-                    worker.job = None
-            busy = {worker.job.key for worker in pool if worker.job}
-            for worker, job in zip([w for w in pool if not w.job], _ready(waiting, busy), strict=False):
+        while waiting or running:
+            for job in _ready(waiting, {job.key for job, _ in running.values()})[: len(free)]:
                 del waiting[job.key]
                 if reason := _obstacle(out, job):
                     _fail(out, job, reason)
                     on_result(result_of(out, job))
                 else:
-                    worker.begin(job)
-            time.sleep(PAUSE)
-        for worker in pool:
-            worker.finish()
+                    executor = free.pop()
+                    running[_begin(executor, out, job)] = job, executor
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                job, executor = running.pop(future)
+                if error := future.exception():
+                    _fail(out, job, _end(error, out, job))
+                    executor = _start(workers > 1)
+                free.append(executor)
+                on_result(result_of(out, job))
     finally:
-        for worker in pool:
-            worker.kill()
+        for executor in (*free, *(executor for _, executor in running.values())):
+            executor.shutdown(kill_workers=True)
     return [result_of(out, job) for job in jobs]
 
 
-class _Worker:
-    """One process, started with its first job."""
+def _start(one_thread: bool) -> ProcessPoolExecutor:
+    """A worker, whose process starts with its first job."""
+    environment = dict.fromkeys(THREADS, "1") if one_thread else None
+    return ProcessPoolExecutor(1, initializer=worker.end_with, initargs=(os.getpid(),), env=environment)
 
-    job: Job | None = None
-    process: subprocess.Popen[str] | None = None
 
-    def __init__(self, out: Path, one_thread: bool) -> None:
-        self.out, self.environment = out, os.environ | (dict.fromkeys(THREADS, "1") if one_thread else {})
+def _begin(executor: ProcessPoolExecutor, out: Path, job: Job) -> "Future[None]":
+    """Write the job to its folder and send it to a worker."""
+    folder = folder_of(out, job)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_json(folder / "job.json", job.plain())
+    (folder / "result.json").unlink(missing_ok=True)
+    return executor.submit(worker.work, out, folder)
 
-    def begin(self, job: Job) -> None:
-        """Send a job to the process; start a new process if the last one has ended."""
-        self.job, folder = job, folder_of(self.out, job)
-        folder.mkdir(parents=True, exist_ok=True)
-        write_json(folder / "job.json", job.plain())
-        (folder / "result.json").unlink(missing_ok=True)
-        if self.process is None or self.process.poll() is not None:
-            self.kill()
-            command = [sys.executable, "-m", "c3clust.bench.worker", str(self.out)]
-            with append_to(folder / "log.txt") as log:
-                self.process = subprocess.Popen(
-                    command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=self.environment, text=True
-                )
-        self._send(str(folder))
 
-    def has_ended(self) -> bool:
-        """Whether the job is done. If the process died without a result, the job has failed."""
-        assert self.job is not None
-        assert self.process is not None
-        folder, code = folder_of(self.out, self.job), self.process.poll()
-        if not (folder / "result.json").exists() and code is not None:
-            end = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
-            _fail(self.out, self.job, f"Its process {end}; see {folder / 'log.txt'}.")
-        return (folder / "result.json").exists()
-
-    def finish(self) -> None:
-        """End the process: there are no more jobs."""
-        if self.process is not None:
-            self._send("")
-            self.process.wait()
-
-    def kill(self) -> None:
-        if self.process is not None:
-            self.process.kill()
-            self.process.wait()
-            with suppress(OSError):
-                self.process.stdin.close()  # type: ignore[union-attr]
-            self.process = None
-
-    def _send(self, line: str) -> None:
-        with suppress(OSError):  # it has just ended, which `has_ended` notices
-            self.process.stdin.write(line + "\n")  # type: ignore[union-attr]
-            self.process.stdin.flush()  # type: ignore[union-attr]
+def _end(error: BaseException, out: Path, job: Job) -> str:
+    """The reason why a process died: loky names its signal or exit code in braces."""
+    code = str(error).partition("{")[2].partition("}")[0]
+    return f"Its process ended with {code or type(error).__name__}; see {folder_of(out, job) / 'log.txt'}."
 
 
 def _with_starts(jobs: Iterable[Job]) -> list[Job]:

@@ -117,7 +117,7 @@ def _planned(job: Job, n: int, trained: Sequence[str]) -> dict[str, tuple[int, i
     """Epochs and batch size of each stage in `trained`, for a job on n samples.
 
     A stage that so few epochs left out, such as a warm-up, counts as epochs of the one after it. Where a method does
-    not tell its stages before, its parameters do.
+    not name its stages before training, its parameters are used.
     """
     given = {} if job.start is None else {"start": job.start.key}  # then stage 1 is a job of its own
     method = methods.find(job.method)(**job.params | given)
@@ -141,7 +141,7 @@ def _epoch_seconds(result: Result, name: str) -> float:
 
 
 def _undisturbed(result: Result) -> float:
-    """The share of the time on the wall that was this run's own: on a CPU, other programs may have taken the rest."""
+    """The share of the wall-clock time that was this run's own: on a CPU, other programs may have used the rest."""
     import torch
 
     if torch.cuda.is_available() or not (result.seconds and result.processor_seconds):
@@ -165,8 +165,8 @@ def _network(result: Result) -> tuple[float, float]:
     return float(counter.get_total_flops()), size * (4.0 if torch.cuda.is_available() else 8.0)
 
 
-def markdown(found: Sequence[Cost], rehearsal: Rehearsal, untold: Sequence[str] = ()) -> str:
-    """A table of the stages, the sum, and how it was estimated; untold: the runs that are not in it."""
+def markdown(found: Sequence[Cost], rehearsal: Rehearsal, others: Sequence[str] = ()) -> str:
+    """A table of the stages, the sum, and how it was estimated; others: the runs that are not in it."""
     head = ["data", "run", "stage", "batch", "steps", "per step", "memory", "batch of the recipe", "its memory",
             "its steps", "all of them here", f"on one {rehearsal.gpu.upper()}"]  # fmt: skip
     lines = []
@@ -182,11 +182,11 @@ def markdown(found: Sequence[Cost], rehearsal: Rehearsal, untold: Sequence[str] 
     text += "Reading and decoding are not in it. "
     text += "Time at the recipe's batch is in proportion to the batch, and so is memory beyond the weights. "
     text += "Time is without what other programs took.\n"
-    return text + (f"Not in the table, since they train in no epochs: {', '.join(untold)}.\n" if untold else "")
+    return text + (f"Not in the table, since they train in no epochs: {', '.join(others)}.\n" if others else "")
 
 
-def untold(pairs: Sequence[tuple[Job, Result]]) -> list[str]:
-    """The names of the runs that train in no epochs, as k-means; a network that is taken as it is needs no time."""
+def without_epochs(pairs: Sequence[tuple[Job, Result]]) -> list[str]:
+    """The names of the runs that train in no epochs, as k-means; a network that is used unchanged needs no time."""
     ended = [(real, r) for real, r in pairs if r.status in ("ok", "collapsed") and real.params.get("epochs") != 0]
     return list(dict.fromkeys(real.name for real, r in ended if not any(s["epochs"] for s in r.record.stages)))
 

@@ -1,15 +1,9 @@
-"""A worker process, started by pool.py: `python -m c3clust.bench.worker OUT`.
-
-Each line of standard input is the folder of a job; an empty line means that there are no more. If the input ends
-without an empty line, the parent process has died, and the worker exits at once.
-"""
+"""One job in a worker process of pool.py: train or resume, score, and write the result."""
 
 import ctypes
 import gc
 import math
 import os
-import queue
-import sys
 import threading
 import time
 import traceback
@@ -25,12 +19,12 @@ import torch
 
 from c3clust import data, methods, metrics
 from c3clust.bench.budget import Allowance, allowance
-from c3clust.bench.epoch_scores import Watch
+from c3clust.bench.epoch_scores import EpochScores
 from c3clust.bench.job import Job, folder_of, write_result
 from c3clust.data.samples import Dataset
 from c3clust.errors import RunError, TrainingError
 from c3clust.files.atomic import append_to, make_folder, read_bytes, read_json, write_atomically
-from c3clust.methods.c3.guard import effective_clusters
+from c3clust.methods.c3_adaptive.guard import effective_clusters
 from c3clust.networks.readouts import nearest, spherical_kmeans
 from c3clust.recipes.resolve import load_options
 from c3clust.records.assignments import Assignments
@@ -40,14 +34,28 @@ from c3clust.runs.lock import locked
 from c3clust.runs.run import FEATURES
 from c3clust.training.checkpoint import Checkpoints
 
-WATCHED = ("cc", "c3")  # their z has unit rows, and their heads give labels at every epoch
+SCORED = ("cc", "c3")  # their z has unit rows, and their heads give labels at every epoch
 SUPERVISION = {"yes": "trained with labels", "no": "trained without labels"}
 LAST = "last"  # next to the run folder: its last checkpoint
 PATIENCE = 30.0  # seconds to wait for another process to release the folder
 
 
+def end_with(parent: int) -> None:
+    """End this process soon after its parent, which may have been killed."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 def work(out: Path, folder: Path) -> None:
-    """Run or resume the job in FOLDER/job.json, and write result.json."""
+    """Run or resume the job in FOLDER/job.json, and write result.json. The output goes to FOLDER/log.txt."""
+    with append_to(folder / "log.txt") as log:
+        for stream in (1, 2):
+            os.dup2(log.fileno(), stream)
     job = Job.from_plain(read_json(folder / "job.json"))
     try:
         with _owned(folder):
@@ -67,8 +75,8 @@ def _fit(out: Path, folder: Path, job: Job) -> tuple[str, str, dict[str, Any]]:
     samples, run = data.load(job.data, **options), folder / "run"
     features = folder.parent / FEATURES  # all jobs on the same data share them
     open_run = partial(Run, source=job.data, options=options, page=False, features=features)
-    y = samples.y if job.method in WATCHED and job.budget is None else None  # which takes CPU time
-    checkpoints = partial(_checkpoints, out, folder, job, Checkpoints if y is None else partial(Watch, y))
+    y = samples.y if job.method in SCORED and job.budget is None else None  # which takes CPU time
+    checkpoints = partial(_checkpoints, out, folder, job, Checkpoints if y is None else partial(EpochScores, y))
     finished = (run / "record.json").exists()
     before = _base_memory()
     peak_memory(reset=True)
@@ -82,7 +90,7 @@ def _fit(out: Path, folder: Path, job: Job) -> tuple[str, str, dict[str, Any]]:
     if job.budget is not None:
         numbers |= {"allowed": allowed.epochs, "share": allowed.share}
     if record.encoder is not None:
-        training = SUPERVISION.get(record.encoder["labels"], "trained somehow")
+        training = SUPERVISION.get(record.encoder["labels"], "training unknown")
         numbers["encoder"] = f"{record.encoder['name']}, {training}"
     if y is not None and record.encoder is None:  # with an encoder, transform would encode all samples again
         z = methods.load_model(run).transform(samples)
@@ -212,25 +220,3 @@ def _owned(folder: Path, patience: float = PATIENCE) -> Iterator[None]:
 def _sentence(error: Exception) -> str:
     text = " ".join(str(error).split())
     return text if isinstance(error, ValueError) and text else f"{type(error).__name__}: {text}"
-
-
-def _receive(folders: "queue.Queue[str]") -> None:
-    for line in sys.stdin:
-        folders.put(line.strip())
-        if not line.strip():
-            return
-    os._exit(1)
-
-
-def main(out: str) -> None:
-    folders: queue.Queue[str] = queue.Queue()
-    threading.Thread(target=_receive, args=(folders,), daemon=True).start()
-    while folder := folders.get():
-        with append_to(Path(folder) / "log.txt") as log:
-            for stream in (1, 2):
-                os.dup2(log.fileno(), stream)
-        work(Path(out), Path(folder))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])

@@ -17,7 +17,6 @@ import typer
 from c3clust import __version__
 from c3clust.cli import complete
 from c3clust.cli import options as opt
-from c3clust.cli.words import convert_simply
 from c3clust.errors import C3ClustError, ProcessError, first_line
 
 __all__ = ["main"]
@@ -105,7 +104,7 @@ def main() -> None:
         with opt.terminable():
             complete.last_words(os.environ, SEVERAL)
             app = _app(words[:1] if words and words[0] in COMMANDS else COMMANDS)
-            convert_simply(typer.main.get_command(app))(words, prog_name="c3clust")
+            app(words, prog_name="c3clust")
     except Exception as error:
         if os.environ.get("C3CLUST_DEBUG"):
             raise

@@ -201,7 +201,7 @@ def paper(
         if not quiet and files:
             opt.out(f"{name}: {', '.join(map(str, files))}", wrap=False)
     if rehearsal is not None:
-        _tell_costs(
+        _report_costs(
             [pair for name in experiments for each in (first, *others) for pair in pairs(name, each)],
             rehearsal,
             folder,
@@ -223,18 +223,18 @@ def _rehearse(planned: "list[Job]", rehearsal: "Rehearsal", folder: Path, jobs: 
     with opt.interruptible(AGAIN):
         results = run([rehearsal.shorten(job) for job in planned], folder, jobs, _printer(quiet, rehearsed=True))
     starts = [(job.start, r.start) for job, r in zip(planned, results, strict=True) if job.start and r.start]
-    _tell_costs([*starts, *zip(planned, results, strict=True)], rehearsal, folder, quiet)
+    _report_costs([*starts, *zip(planned, results, strict=True)], rehearsal, folder, quiet)
     if any(result.status == "failed" for result in results):
         raise typer.Exit(1)
 
 
-def _tell_costs(pairs: "list[tuple[Job, Result]]", rehearsal: "Rehearsal", folder: Path, quiet: bool) -> None:
+def _report_costs(pairs: "list[tuple[Job, Result]]", rehearsal: "Rehearsal", folder: Path, quiet: bool) -> None:
     """Print and store the table of costs."""
-    from c3clust.bench.rehearsal import costs, markdown, numbers, untold
+    from c3clust.bench.rehearsal import costs, markdown, numbers, without_epochs
     from c3clust.files.atomic import write_atomically
 
     found = costs(pairs, rehearsal.gpu)
-    text = markdown(found, rehearsal, untold(pairs))
+    text = markdown(found, rehearsal, without_epochs(pairs))
     write_atomically(folder / "rehearsal.md", text.encode())
     write_atomically(folder / "rehearsal.csv", numbers(found, rehearsal.gpu).encode())
     if not quiet:
@@ -263,8 +263,8 @@ def _printer(quiet: bool, rehearsed: bool = False) -> "Callable[[Result], None]"
 def _print_result(result: "Result", rehearsed: bool) -> None:
     """One line per run. After the few steps of a rehearsal, scores and sizes of clusters mean nothing."""
     score = f"ACC {result.scores['acc']:.3f}" if result.scores else ""
-    told = f"{result.status} {score} {result.reason}"
+    outcome = f"{result.status} {score} {result.reason}"
     if rehearsed and result.status in ("ok", "collapsed"):
-        told = "rehearsed"
-    text = f"{result.job.data}  {result.job.name}  seed {result.job.seed}: {told}"
+        outcome = "rehearsed"
+    text = f"{result.job.data}  {result.job.name}  seed {result.job.seed}: {outcome}"
     opt.err(f"{text.rstrip()}  {result.seconds:.0f} s", wrap=False)

@@ -117,15 +117,17 @@ def _suggestions(run: Path, given: list[str]) -> list[str]:
     from c3clust.report.naming import suggestion
 
     edits, view = Edits.read(current(run)), View.read(current(run))
-    view, others = view.merged(np.asarray(edits.target)), {text.partition("=")[0].strip() for text in given}
-    taken, words = {*edits.names.values(), *(text.partition("=")[2].strip() for text in given)}, []
+    view = view.merged(np.asarray(edits.target))
+    others = {text.partition("=")[0].strip() for text in given}
+    used = {*edits.names.values(), *(text.partition("=")[2].strip() for text in given)}
+    words = []
     for i in edits.live:
         found = suggestion(view, i)
         if found is None or i in edits.names or str(i) in others:
             continue
         tries = (found.name, *(f"{found.name} {k}" for k in range(2, len(edits.target) + 2)))
-        name = next(name for name in tries if name not in taken)
-        taken.add(name)
+        name = next(name for name in tries if name not in used)
+        used.add(name)
         words.append(f"{i}={name}")
     return words
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from c3clust.data.samples import Dataset
     from c3clust.recipes.resolve import Resolved
     from c3clust.records.record import RunRecord
+    from c3clust.report import Summary
     from c3clust.runs import Run
 
 __all__ = ["demo", "fit", "resume"]
@@ -21,43 +22,53 @@ __all__ = ["demo", "fit", "resume"]
 
 def fit(
     source: Annotated[str | None, typer.Argument(help=opt.SOURCE, autocompletion=complete.data)] = None,
-    clusters: opt.Clusters = None,
     *,
     folder: opt.NewRun,
+    clusters: opt.Clusters = None,
     method: Annotated[
-        str | None, opt.methods_option("--method", "See: c3clust list methods. Your own: MODULE:CLASS.", "c3")
+        str | None,
+        opt.methods_option("--method", "See: c3clust list methods. Your own: MODULE:CLASS.", "by the data"),
     ] = None,
+    encoder: Annotated[str | None, opt.encoder_option("See: c3clust list encoders.", "depends on the images")] = None,
+    labels: opt.Labels = None,
     seed: opt.Seed = 0,
-    recipe: opt.Recipe = None,
-    start: opt.Start = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="Set a parameter: name=value. Repeatable.")
     ] = None,
-    labels: opt.Labels = None,
-    encoder: Annotated[str | None, opt.encoder_option("See: c3clust list encoders.", "depends on the images")] = None,
-    embeddings: Annotated[
-        bool, typer.Option("--embeddings", help=r"An array \[n, V, F] contains V views of n samples, not images.")
-    ] = False,
-    finetune: Annotated[bool, typer.Option("--finetune", help="Train the encoder too.")] = False,
     kind: Annotated[
         str | None,
-        typer.Option("--kind", help="Content of a table or .txt file: image, text or table.", show_default="detected"),
+        opt.data_option(
+            "--kind", help="Content of a table or .txt file: image, text or table.", show_default="detected"
+        ),
+    ] = None,
+    content: Annotated[
+        str | None,
+        opt.data_option(
+            "--content", help="What images show: handwriting or photograph.", show_default="from the pixels"
+        ),
     ] = None,
     column: opt.Columns = None,
-    device: opt.Device = None,
+    embeddings: Annotated[
+        bool, opt.data_option("--embeddings", help=r"An array \[n, V, F] contains V views of n samples, not images.")
+    ] = False,
     image_size: Annotated[
-        int | None, typer.Option("--image-size", help="Side of the images in pixels.", show_default="from the images")
+        int | None,
+        opt.data_option("--image-size", help="Side of the images in pixels.", show_default="from the images"),
     ] = None,
     cache: opt.Cache = None,
     workers: opt.Workers = None,
     memory: opt.Memory = None,
     max_bad: opt.MaxBad = 0.05,
     outside: opt.Outside = False,
+    recipe: opt.Recipe = None,
+    start: opt.Start = None,
+    finetune: Annotated[bool, opt.method_option("--finetune", help="Train the encoder too.")] = False,
+    outliers: Annotated[bool, opt.method_option("--outliers", help="Assign outliers to cluster -1.")] = False,
+    guard: Annotated[bool, opt.method_option(help="Stop c3_adaptive if it diverges.")] = True,
+    device: opt.Device = None,
     checkpoint_minutes: Annotated[
-        float, typer.Option(help="Write a checkpoint after each epoch, and after this many minutes.", min=0)
+        float, opt.run_option(help="Write a checkpoint after each epoch, and after this many minutes.", min=0)
     ] = 10.0,
-    outliers: Annotated[bool, typer.Option("--outliers", help="Assign outliers to cluster -1.")] = False,
-    guard: Annotated[bool, typer.Option(help="Stop C3 if it diverges, and keep its last good epoch.")] = True,
     quiet: opt.Quiet = False,
     as_json: opt.AsJson = False,
 ) -> None:
@@ -85,6 +96,7 @@ def fit(
     params = {"encoder": encoder, "finetune": finetune or None, "device": device, "image_size": image_size}
     params |= {"guard": None if guard else False, "outliers": outliers or None, "verbose": verbose, "start": start}
     options = {"labels": labels, "embeddings": embeddings, "image_size": image_size, "kind": kind}
+    options |= {"content": content}
     options |= opt.reading_options(column, cache, workers, memory, max_bad, outside)
     run = resolve(method, recipe, settings or [], source, k, params=params, options=options)
     new = Run(
@@ -97,17 +109,20 @@ def fit(
     )
     with new.claimed():
         samples = data.load(run.source, **run.load_options, shared=dist.world_size() > 1)
+        run, note = run.on(samples)
         if verbose:
-            _announce(len(samples), source or run.source, run, k is None)
-        record = _fit(samples, new, run, seed)
-    _print_result(folder, record, verbose, as_json)
+            _announce(len(samples), source or run.source, run, k is None, note)
+        _fit(samples, new, run, seed)
+    _print_result(folder, new.record, new.summary, verbose, as_json)
 
 
-def _announce(n: int, source: str, run: "Resolved", counted: bool) -> None:
+def _announce(n: int, source: str, run: "Resolved", counted: bool, note: str | None) -> None:
     """What will be clustered, into how many clusters, and how."""
     found = run.params["n_clusters"] == "auto"
     clusters = "unknown number of clusters" if found else f"{run.params['n_clusters']} clusters"
-    opt.err(f"{n:,} samples from {source}, {clusters}, method {run.method}")
+    opt.err(f"{n:,} samples from {source}, {clusters}" + (f", method {run.method}" if note is None else ""))
+    if note is not None:
+        opt.err(note)
     if found and counted:
         opt.err("No -k was given: the number of clusters is estimated from the data, without labels.")
 
@@ -137,12 +152,12 @@ def resume(
     verbose = _is_verbose(quiet, as_json)
     with opt.interruptible(_advice(run)):
         where = None if cache is None else str(cache.resolve())
-        _, record = methods.resume(run, verbose, method, source=source, encoder=encoder, cache=where)
-    _print_result(run, record, verbose, as_json)
+        _, record, summary = methods.resume(run, verbose, method, source=source, encoder=encoder, cache=where)
+    _print_result(run, record, summary, verbose, as_json)
 
 
 def demo(folder: opt.NewRun = Path("runs/demo"), seed: opt.Seed = 0) -> None:
-    """Cluster scikit-learn's 1,797 handwritten digits, and compare k-means and C3."""
+    """Cluster scikit-learn's 1,797 handwritten digits, and compare k-means, CC, C3 and the default method."""
     from c3clust import data, methods, metrics
     from c3clust.recipes.resolve import resolve
     from c3clust.runs import Run
@@ -152,12 +167,18 @@ def demo(folder: opt.NewRun = Path("runs/demo"), seed: opt.Seed = 0) -> None:
         new, i = folder.with_name(f"{folder.name}-{i}"), i + 1
     samples = data.load("digits")
     opt.err("1,797 handwritten digits of 8 x 8 pixels, 10 clusters, no labels used.")
-    baseline = methods.load("kmeans")(n_clusters=10, random_state=seed).fit(samples)
-    run = resolve("c3", source="digits", n_clusters=10, params={"verbose": True})
-    record = _fit(samples, Run(new, source="digits", command=f"c3clust demo --seed {seed}", resume=False), run, seed)
+    kmeans = methods.load("kmeans")(n_clusters=10, random_state=seed).fit(samples)
+    c3 = methods.load("c3")(n_clusters=10, random_state=seed, verbose=True).fit(samples)
+    run, note = resolve(source="digits", n_clusters=10, params={"verbose": True}).on(samples)
+    opt.err(str(note))
+    started = Run(new, source="digits", command=f"c3clust demo --seed {seed}", resume=False)
+    record = _fit(samples, started, run, seed)
+    labels = {"k-means on pixels": kmeans.labels_, "CC, as published": c3.start_labels_, "C3, as published": c3.labels_}
     assert samples.y is not None
-    opt.print_scores([("k-means on pixels", metrics.scores(samples.y, baseline.labels_)), *_stage_scores(record)])
-    _print_summary(new, record)
+    assert record.scores is not None
+    scores = [(name, metrics.scores(samples.y, found)) for name, found in labels.items()]
+    opt.print_scores([*scores, (f"{record.method}, the default", record.scores)])
+    _print_summary(new, record, started.summary)
 
 
 def _fit(samples: "Dataset", run: "Run", resolved: "Resolved", seed: int) -> "RunRecord":
@@ -180,18 +201,22 @@ def _advice(folder: Path) -> str:
     return f"Continue from the last checkpoint with: c3clust resume {folder}"
 
 
-def _print_result(folder: Path, record: "RunRecord", verbose: bool, as_json: bool) -> None:
+def _print_result(
+    folder: Path, record: "RunRecord | None", summary: "Summary | None", verbose: bool, as_json: bool
+) -> None:
     from c3clust import dist
 
-    if as_json and dist.rank() == 0:
-        opt.json_out(_result(folder, record))
+    if record is None or summary is None:  # another process than the first
+        pass
+    elif as_json:
+        opt.json_out(_result(folder, record, summary))
     elif verbose:
         if record.scores:
             opt.print_scores(_stage_scores(record))
         if skipped := record.data["skipped"]:
             opt.print_skipped(skipped)
             opt.out(f"{len(skipped):,} unreadable files were skipped; record.json lists them all")
-        _print_summary(folder, record)
+        _print_summary(folder, record, summary)
     if dist.world_size() > 1:
         dist.leave()
 
@@ -202,12 +227,11 @@ def _stage_scores(record: "RunRecord") -> list[tuple[str, dict[str, float]]]:
     return [*earlier, (record.method, record.scores)] if record.scores else []
 
 
-def _result(folder: Path, record: "RunRecord") -> dict[str, Any]:
+def _result(folder: Path, record: "RunRecord", summary: "Summary") -> dict[str, Any]:
     """The result as JSON; unknown values are null."""
-    from c3clust.report import Facts, findings
-
-    facts = Facts.read(folder, record)
-    quality, problems = facts.quality, [f for f in findings(facts) if f.level in ("bad", "warn")]
+    facts = summary.facts
+    quality = facts.quality
+    problems = [f for f in summary.findings if f.level in ("bad", "warn")]
     return {
         "run": folder,
         "report": folder / "report.html",
@@ -241,13 +265,13 @@ def _left(record: "RunRecord") -> list[str]:
     return [*unreadable, *record.data.get("left", [])]
 
 
-def _print_summary(folder: Path, record: "RunRecord") -> None:
+def _print_summary(folder: Path, record: "RunRecord", summary: "Summary | None") -> None:
     """Print the number of clusters, the estimated accuracy, the main finding and the paths."""
-    from c3clust.report import Facts, findings, verdict
-
-    facts = Facts.read(folder, record)
-    found = findings(facts)
-    judged, noun = verdict(facts, found), opt.NOUNS[record.data.get("kind", "image")]
+    assert summary is not None
+    facts = summary.facts
+    found = summary.findings
+    judged = summary.verdict
+    noun = opt.NOUNS[record.data.get("kind", "image")]
     clusters = "1 cluster" if facts.filled == 1 else f"{facts.filled} clusters"
     origin = "estimated" if record.choice else "requested"
     number = f" ({record.n_clusters} were {origin})" if facts.filled != record.n_clusters else ""

@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import fill
@@ -20,6 +21,12 @@ from c3clust.files.text import encoded, printable
 
 NOUNS = {"image": "images", "vector": "samples", "text": "texts", "table": "rows"}
 MAX_SKIPPED = 20  # unreadable files that are listed on the screen
+
+# Options of less use have panels of their own in --help, below the others.
+data_option = partial(typer.Option, rich_help_panel="Data")
+method_option = partial(typer.Option, rich_help_panel="Method")
+run_option = partial(typer.Option, rich_help_panel="Run")
+output_option = partial(typer.Option, rich_help_panel="Output")
 
 
 def clusters_option(help: str, default: str) -> Any:
@@ -36,14 +43,14 @@ def encoder_option(help: str, default: str | bool = False) -> Any:
 
 def start_option(more: str = "") -> Any:
     help = f"Stage 1 of CC and C3: a run folder, or a checkpoint of CC's released code.{more}"
-    return typer.Option("--start", help=help, show_default="train CC", autocompletion=complete.runs)
+    return method_option("--start", help=help, show_default="train CC", autocompletion=complete.runs)
 
 
 SOURCE = "A folder, archive, array or table, a .txt file of texts or of image paths, or the name of a data set."
 Source = Annotated[str, typer.Argument(help=SOURCE, autocompletion=complete.data)]
 Clusters = Annotated[str | None, clusters_option("Number of clusters; auto estimates it.", "auto")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print only the result, as JSON.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
+AsJson = Annotated[bool, output_option("--json", help="Print only the result, as JSON.")]
+Quiet = Annotated[bool, output_option("--quiet", "-q", help="Print errors only.")]
 Run = Annotated[
     Path, typer.Argument(help="The folder of a finished run.", show_default=False, autocompletion=complete.runs)
 ]
@@ -51,7 +58,7 @@ NewRun = Annotated[Path, typer.Option("-o", "--out", help="The folder of the new
 SavedEncoder = Annotated[str | None, encoder_option("Encoder of the run; required if it is not built in.")]
 Seed = Annotated[int, typer.Option("--seed", help="Random seed: the same seed gives the same clusters.", min=0)]
 Recipe = Annotated[
-    str | None, typer.Option("--recipe", help="See: c3clust list recipes.", autocompletion=complete.recipes)
+    str | None, method_option("--recipe", help="See: c3clust list recipes.", autocompletion=complete.recipes)
 ]
 Start = Annotated[str | None, start_option()]
 Labels = Annotated[
@@ -61,27 +68,27 @@ Labels = Annotated[
     ),
 ]
 Method = Annotated[
-    str | None, typer.Option("--method", help="MODULE:CLASS, if the method of the run is not part of c3clust.")
+    str | None, method_option("--method", help="MODULE:CLASS, if the method of the run is not part of c3clust.")
 ]
-Device = Annotated[str | None, typer.Option("--device", help="auto, cpu, cuda, cuda:1, mps.", show_default="auto")]
-MaxBad = Annotated[float, typer.Option("--max-bad", help="Fraction of unreadable files that stops the run.")]
+Device = Annotated[str | None, run_option("--device", help="auto, cpu, cuda, cuda:1, mps.", show_default="auto")]
+MaxBad = Annotated[float, data_option("--max-bad", help="Fraction of unreadable files that stops the run.")]
 Columns = Annotated[
     list[str] | None,
-    typer.Option(
+    data_option(
         "--column",
         help="A column to cluster; a single column of words is read as texts. Repeatable.",
         show_default="all",
     ),
 ]
-Outside = Annotated[bool, typer.Option("--outside", help="Allow a list of images to name files outside of its folder.")]
-Cache = Annotated[Path | None, typer.Option("--cache", help="Folder that stores decoded images for later runs.")]
+Outside = Annotated[bool, data_option("--outside", help="Allow a list of images to name files outside of its folder.")]
+Cache = Annotated[Path | None, data_option("--cache", help="Folder that stores decoded images for later runs.")]
 Workers = Annotated[
     int | None,
-    typer.Option("--workers", help="Number of processes that decode images.", show_default="one per core", min=1),
+    data_option("--workers", help="Number of processes that decode images.", show_default="one per core", min=1),
 ]
 Memory = Annotated[
     int | None,
-    typer.Option(
+    data_option(
         "--memory",
         help="MB of images held in memory; larger data are streamed, and k-means uses mini-batches.",
         show_default="half of the free memory",

@@ -56,7 +56,6 @@ def predict(
       c3clust predict runs/photos new/*.jpg
     """
     from c3clust import data
-    from c3clust.records.assignments import Assignments
 
     if out is not None and out.suffix.lower() == ".json":
         raise InputError(f"-o {out} would be a CSV file: end its name with .csv, or write --json > {out} instead.")
@@ -68,9 +67,9 @@ def predict(
     given = opt.reading_options(column, cache, workers, memory, max_bad, outside)
     reading |= {name: value for name, value in given.items() if value is not None}
     samples = data.load(source, **reading, shared=shared)
-    assignments = Assignments(samples.names, *model._predict(samples, **({"shared": True} if shared else {})))
+    assignments = model.assign(samples, **({"shared": True} if shared else {}))
     if opt.is_first():
-        _Prediction(run, source, out, assignments, model._edits(), samples.skipped).tell(as_json)
+        _Prediction(run, source, out, assignments, model._edits(), samples.skipped).show(as_json)
     if shared:
         from c3clust import dist
 
@@ -100,7 +99,7 @@ class _Prediction:
     edits: "Edits"
     skipped: Sequence[Any]
 
-    def tell(self, as_json: bool) -> None:
+    def show(self, as_json: bool) -> None:
         """Write and print it."""
         if self.out is not None:
             self.assignments.write(self.out, self.edits.names)

@@ -38,6 +38,7 @@ class Quality:
     prior: float  # the exponent that was used
     agreement: dict[str, float]  # mean adjusted Rand index of the members, for each prior
     comparison: Comparison
+    source: str = "members"  # who made the labels; or "k-means"
 
     def plain(self) -> dict[str, Any]:
         """As JSON can hold it."""
@@ -81,13 +82,15 @@ def fit_heads(
     index, clusterings = reference_clusterings(z, K, unit, s, rng)
     simple = kmeans(x, K, seed, n_init=10)
     comparison = compare(mean.argmax(1), simple.labels_, neighbours, index, clusterings, K)
-    if comparison.simple_is_as_good or len(x) < FEW * K:
+    by_kmeans = comparison.simple_is_as_good or len(x) < FEW * K
+    if by_kmeans:
         set_centres(network, simple.cluster_centers_, simple.inertia_ / len(x))
         mean = network.vote(network.project(torch.from_numpy(x))).numpy()
     estimate, interval = accuracy_estimate(mean.argmax(1)[index], [vote(kind, K) for kind in clusterings], K)
     network.temperature.fill_(temperature_for(mean, estimate))
     named = {f"{value:g}": found for value, found in zip(priors, agreement, strict=True)}
-    return network, Quality(estimate, interval, priors[best], named, comparison)
+    source = "k-means" if by_kmeans else "members"
+    return network, Quality(estimate, interval, priors[best], named, comparison, source)
 
 
 def set_heads(

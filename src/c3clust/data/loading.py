@@ -75,6 +75,7 @@ def load(
     largest: int | None = None,
     embeddings: bool = False,
     kind: str | None = None,
+    content: str | None = None,
     columns: Sequence[str] = (),
     words: Sequence[str] = (),
     pixel_max: float | str | None = None,
@@ -123,6 +124,8 @@ def load(
         Read an array [n, V, F] as V views of n samples, the first of which is the sample itself, not as images.
     kind : "image", "text" or "table", optional
         The content of a table or of a .txt file. Default: detected from its cells or lines.
+    content : "handwriting" or "photograph", optional
+        What images show, which decides how they are augmented. Default: found from their pixels (data/content.py).
     columns : sequence of str
         The columns of a table to cluster; one column of words is clustered as texts. Default: all.
     words : sequence of str
@@ -147,13 +150,14 @@ def load(
     cache = Path(cache) if cache else None
     options = Options(
         None if labels is None else str(labels), image_size, channels, max_bad, memory, workers, cache, largest,
-        embeddings, kind, tuple(columns), tuple(words), pixel_max, outside, originals, limit, shared=shared,
+        embeddings, kind, content, tuple(columns), tuple(words), pixel_max, outside, originals, limit, shared=shared,
     )  # fmt: skip
     whole = _load(place, options, Path(root) if root else None)
     if labels == "folders" and whole.y is None:
         raise InputError(f'{whole.place} has no sub-folders that could be classes: omit labels="folders".')
     whole = whole if labels in (None, "folders") else with_label_file(whole, str(labels))
     dataset = check_words(whole if limit is None or len(whole) <= limit else _some(whole, limit))
+    dataset = dataset if content is None else _with_content(dataset, content)
     return dataset if memory is None else replace(dataset, memory=memory)
 
 
@@ -174,6 +178,12 @@ def _load(place: Any, options: Options, root: Path | None) -> Dataset:
         return read_url(place, options)
     named = _load_name(place, options, root) if isinstance(place, str) else None
     return _load_path(Path(place), options) if named is None else named
+
+
+def _with_content(dataset: Dataset, content: str) -> Dataset:
+    if dataset.kind != "image":
+        raise InputError(f"content={content!r} describes images, and {dataset.place} has none: omit it.")
+    return replace(dataset, content=content)
 
 
 def load_listed(place: str, kind: str | None = None, outside: bool = False) -> Dataset:

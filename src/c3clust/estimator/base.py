@@ -1,64 +1,54 @@
-"""The scikit-learn surface of all methods: `fit`, `predict`, `predict_proba`, `transform`, `save`.
+"""Estimator: `fit` and `save` of all methods; what a fitted one does is in prediction.py and editing.py.
 
 A method defines `_check_params()`, `_build_network(shape)` and `_fit(context) -> network`, where the network maps the
 samples that it is given to (z, c). estimator/saving.py reads what `save` writes.
 """
 
 import logging
-from collections.abc import Iterator
 from contextlib import nullcontext
-from math import prod
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.base import clone
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
-from torch import Tensor, nn
+from sklearn.utils.validation import check_is_fitted
+from torch import nn
 
 from c3clust import augment, checks, data, dist
 from c3clust.data import duplicates
 from c3clust.data.io.subset import subset
-from c3clust.data.samples import Dataset, Table
-from c3clust.encoders import Encoder
+from c3clust.data.samples import ArrayLike, Dataset
 from c3clust.errors import InputError, RunError
-from c3clust.estimator.cluster_count import ClusterCount
-from c3clust.estimator.editing import Changeable
-from c3clust.estimator.prediction import Prediction
+from c3clust.estimator.editing import Editable
 from c3clust.estimator.splits import write_steps
 from c3clust.features.outliers import OutlierRule
-from c3clust.features.preprocess import InputOptions, Prepared, Preprocessor
+from c3clust.features.preprocess import Prepared, Preprocessor
 from c3clust.files import model_io
-from c3clust.networks.readouts import Centres
 from c3clust.records.changes import current
 from c3clust.records.duplicates import Duplicates
 from c3clust.records.outliers import by_position
-from c3clust.runs import Run, RunConfig
+from c3clust.runs import Result, Run, RunConfig
 from c3clust.runs.config import method_name, plain
-from c3clust.training import Stage, TrainingContext, embed
+from c3clust.training import Stage, TrainingContext
 from c3clust.training.context import TrainingOptions, find_device
-from c3clust.training.embed import Projections, device_of, gather, rows_per_batch
+from c3clust.training.embed import device_of
 from c3clust.training.forecast import Forecast
+from c3clust.training.plan import Plan
 
 __all__ = ["Estimator", "TrainingOptions", "method_name"]
 log = logging.getLogger(__name__)
 
 
-class Estimator(
-    ClusterCount, Prediction, Changeable, ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
-):
+class Estimator(Editable):
     """What all methods share. Abstract: see the module."""
 
     random_state: Any
     fold_duplicates: bool
-    outliers: bool
     start_stage_: int | None
     start_labels_: np.ndarray | None
     quality_: dict[str, Any] | None
-
-    older_models: ClassVar[dict[str, Any]] = {}  # values of parameters that models of format 1 do not have
 
     # What a method defines.
 
@@ -82,15 +72,8 @@ class Estimator(
         """The stages that `_fit` will train, as far as they are known in advance."""
         return []
 
-    def _input_options(self) -> InputOptions:
-        raise NotImplementedError
-
     def _training_options(self) -> TrainingOptions:
         return TrainingOptions()
-
-    def _policy(self, dataset: Dataset) -> str | dict[str, Any]:
-        """The augmentation of augment="auto"."""
-        return dataset.policy
 
     def _resolved_params(self) -> dict[str, Any]:
         """Parameters whose value "auto" was replaced in `fit`, with the value that a saved model needs."""
@@ -126,46 +109,41 @@ class Estimator(
         checks.number("checkpoint_minutes", checkpoint_minutes, 0, why="it is a time. A usual value is 10.")
         run = run_dir if isinstance(run_dir, Run | None) else Run(run_dir, checkpoint_minutes=checkpoint_minutes)
         dataset = self._validate(X)
-        self.preprocessor_, note = self._choose_preprocessor(dataset)
-        options, seed = self._training_options(), self._seed(run)
-        auto = isinstance(options.augment, str) and options.augment == "auto"
-        policy = augment.policy(self._policy(dataset) if auto else options.augment)
-        device = find_device(options.device)
-        if run is not None:
-            run.claim()
-        with nullcontext() if run is None else run.open(self._config(dataset, seed, run)):
-            prepared = self.preprocessor_.fit(
-                dataset,
-                self._input_options(),
-                policy,
-                device=device,
-                folder=None if run is None else run.features,
-                verbose=options.verbose,
-            )
-            self.duplicates_ = self._find_duplicates(dataset, prepared.features)
-            if note and options.verbose:
-                log.warning("%s", note)
-            context = self._context(dataset, prepared, options, seed, device)
-            context.checkpoints = None if run is None else run.checkpoints
-            context.notes += [*([note] if note else []), *prepared.notes]
-            self.encoder_note_ = prepared.encoder_note
-            self._train(context)
+        plan = self.plan(dataset, run)
+        with nullcontext() if run is None else run.open(self._config(dataset, plan.seed, run)):
+            result = self._fit_as_planned(plan, dataset, run)
             if run is not None:
-                run.finish(self, dataset, prepared.features)
+                run.finish(result, dataset, self.save)
         self._folder_ = None if run is None else run.folder
         return self
 
-    def transform(self, X: Any) -> np.ndarray:
-        """The learned representation z of each sample: [n, D]."""
-        return gather(*self._embed(X))[0]
+    def plan(self, dataset: Dataset, run: Run | None = None) -> Plan:
+        """What `fit` decides before anything runs."""
+        preprocessor, note = self._choose_preprocessor(dataset)
+        options = self._training_options()
+        auto = isinstance(options.augment, str) and options.augment == "auto"
+        policy = augment.policy(augment.default(dataset.content) if auto else options.augment)
+        return Plan(preprocessor, policy, find_device(options.device), self._seed(run), note)
 
-    def lazy_transform(self, X: Any) -> Any:
-        """`transform`, but of k-means, whose z are the samples, as an object that computes the rows that are read."""
-        check_is_fitted(self)
-        if not isinstance(self.network_, Centres):
-            return self.transform(X)
-        x = self.preprocessor_.transform(self._read(X, reset=False), self.device_)
-        return Projections(self.network_, x, self.input_shape_[-2:], prod(self.input_shape_))
+    def _fit_as_planned(self, plan: Plan, dataset: Dataset, run: Run | None) -> Result:
+        """Compute the features, leave out the copies, train."""
+        options = self._training_options()
+        self.preprocessor_ = plan.preprocessor
+        prepared = self.preprocessor_.fit(
+            dataset,
+            self._input_options(),
+            plan.policy,
+            device=plan.device,
+            folder=None if run is None else run.features,
+            verbose=options.verbose,
+        )
+        self.duplicates_ = self._find_duplicates(dataset, prepared.features)
+        if plan.note and options.verbose:
+            log.warning("%s", plan.note)
+        context = self._context(dataset, prepared, options, plan)
+        context.checkpoints = None if run is None else run.checkpoints
+        context.notes += [*([plan.note] if plan.note else []), *prepared.notes]
+        return self._train(context, prepared=prepared)
 
     def save(self, folder: str | Path) -> Path:
         """Write model.safetensors and model.json, which `predict` needs, into `folder`, which is created if missing."""
@@ -187,20 +165,19 @@ class Estimator(
         write_steps(folder, self._steps())
         return folder
 
-    @property
-    def device_(self) -> torch.device:
-        """The device of the network."""
-        return device_of(self.network_)
+    def regrouped(self, n_clusters: int, samples: Dataset, duplicates: Duplicates, seed: int) -> tuple[Any, Result]:
+        """A new estimator with this number of clusters, fitted to the features that this one has of the samples.
 
-    @property
-    def input_shape_(self) -> tuple[int, ...]:
-        """The shape of one sample, as the network sees it."""
-        return self.preprocessor_.shape
-
-    @property
-    def encoder_(self) -> Encoder | None:
-        """The encoder that was used, if any."""
-        return self.preprocessor_.encoder
+        And its result.
+        """
+        new = clone(self).set_params(n_clusters=n_clusters)
+        new.choice_, new.tree_ = None, None
+        new.preprocessor_, new.duplicates_ = self.preprocessor_, duplicates
+        device = device_of(self.network_)
+        x = subset(self.preprocessor_.transform(samples, device), duplicates.distinct)
+        policy = augment.policy(self.policy_ if "policy" in self.policy_ else "none")
+        context = TrainingContext(x, self.preprocessor_.shape, policy, seed, device, memory=samples.memory)
+        return new, new._train(context, trained=self.network_)
 
     # How it is done.
 
@@ -228,21 +205,19 @@ class Estimator(
         seed = int(dist.agree(check_random_state(self.random_state).randint(2**31 - 1)))
         return seed if run is None else run.seed(seed)
 
-    def _context(
-        self, dataset: Dataset, prepared: Prepared, options: TrainingOptions, seed: int, device: torch.device
-    ) -> TrainingContext:
+    def _context(self, dataset: Dataset, prepared: Prepared, options: TrainingOptions, plan: Plan) -> TrainingContext:
         """What the method trains with: the distinct samples."""
         context = TrainingContext(
             subset(prepared.x, self.duplicates_.distinct),
             self.preprocessor_.shape,
             prepared.policy,
-            seed,
-            device,
+            plan.seed,
+            plan.device,
             options.verbose,
             options.compile,
             memory=dataset.memory,
         )
-        context.forecast = Forecast.of(self._stages(context), context, dataset.policy)
+        context.forecast = Forecast.of(self._stages(context), context, dataset.content)
         return context
 
     def _config(self, dataset: Dataset, seed: int, run: Run) -> RunConfig:
@@ -254,14 +229,21 @@ class Estimator(
         asked = {name: getattr(run, name) for name in ("source", "options", "checkpoint_minutes", "command", "created")}
         return RunConfig(method_name(self), plain(self.get_params(deep=False)), seed, described, **asked)
 
-    def _train(self, context: TrainingContext, trained: nn.Module | None = None) -> None:
+    def _train(
+        self, context: TrainingContext, *, prepared: Prepared | None = None, trained: nn.Module | None = None
+    ) -> Result:
         """Train, and set the learned attributes. With a `trained` network: regroup on its features."""
-        self.start_stage_, self.quality_, self._steps_, self.start_labels_ = None, None, None, None
+        self.start_stage_ = None
+        self.start_labels_ = None
+        self.quality_ = None
+        self._steps_ = None
         with torch.random.fork_rng(devices=[context.device] if context.device.type == "cuda" else []):
             torch.manual_seed(context.seed)
             self.network_ = (self._fit(context) if trained is None else self._regroup(context, trained)).eval()
-        (z, c), copies = context.outputs(self.network_), self.duplicates_.rows
-        self.labels_, self.confidence_ = c.argmax(axis=1)[copies], c.max(axis=1)[copies]
+        z, c = context.outputs(self.network_)
+        copies = self.duplicates_.rows
+        self.labels_ = c.argmax(axis=1)[copies]
+        self.confidence_ = c.max(axis=1)[copies]
         self.outlier_rule_ = OutlierRule.fit(z, c.argmax(axis=1), c.shape[1])
         self.outliers_ = by_position(self._judge(z, c, shared=True), copies)
         if self.outliers:
@@ -270,42 +252,45 @@ class Estimator(
         if self.start_labels_ is not None:
             self.start_labels_ = self.start_labels_[copies]
         self._n_features_out = z.shape[1]
-        self.policy_, self.epochs_ = augment.spec(context.policy), context.epochs
-        self.stages_, self.notes_ = context.stages, context.notes
+        self.policy_ = augment.spec(context.policy)
+        self.epochs_ = context.epochs
+        self.stages_ = context.stages
+        self.notes_ = context.notes
+        return self._result(_repeated(z, copies), prepared)
+
+    def _result(self, z: ArrayLike, prepared: Prepared | None = None) -> Result:
+        """What is known about the samples of the fit, whose representation is z."""
+        start = None
+        if self.start_stage_ is not None and self.start_labels_ is not None:
+            start = (self.start_stage_, self.start_labels_)
+        return Result(
+            z,
+            self.labels_,
+            self.confidence_,
+            self.n_clusters_,
+            self.duplicates_,
+            self.outliers_,
+            quality=self.quality_,
+            choice=self._choice_plain(),
+            stages=self.stages_,
+            notes=self.notes_,
+            augment=self.policy_,
+            start=start,
+            encoder=self.encoder_,
+            encoder_note=None if prepared is None else prepared.encoder_note,
+            features=None if prepared is None else prepared.features,
+            device=str(self.device_),
+        )
 
     def _keep_start(self, network: nn.Module, context: TrainingContext) -> None:
         """Keep the labels that the last stage starts from, which are scored with the stage before it."""
         self.start_labels_ = context.assignments(network).argmax(axis=1)
         self.start_stage_ = len(context.stages) - 1 if context.stages else None
 
-    def _read(self, X: Any, reset: bool) -> Dataset:
-        """X as a dataset; vectors are checked by scikit-learn's own rules."""
-        options = self._input_options().load_options if reset else self.preprocessor_.load_options
-        if isinstance(X, str | Path) or data.are_pictures(X):
-            return data.load(X, **options())
-        if isinstance(X, Dataset) or (isinstance(X, np.ndarray | Tensor) and X.ndim > 2):
-            return data.load(X, pixel_max=None if reset else self.preprocessor_.pixel_max)
-        if data.are_texts(X) or (data.is_frame(X) and (data.has_gaps_or_words(X) or (not reset and self._takes_rows))):
-            return data.load(X, **({} if reset else options()))
-        X = X.detach().cpu().numpy() if isinstance(X, Tensor) else X
-        if isinstance(X, np.ndarray):
-            data.check_whole_numbers(X)
-        return data.load(validate_data(self, X, reset=reset, dtype=[np.float64, np.float32]))
 
-    @property
-    def _takes_rows(self) -> bool:
-        """Whether this fitted model was trained on a table."""
-        encoder = self.preprocessor_.frozen_encoder
-        return encoder is not None and encoder.takes is Table
-
-    def _embed(self, X: Any, shared: bool = False) -> tuple[Iterator[tuple[Tensor, Tensor]], int]:
-        check_is_fitted(self)
-        x, size = self.preprocessor_.transform(self._read(X, reset=False), self.device_), self.input_shape_[-2:]
-        part = dist.part(len(x), rows_per_batch(size)) if shared else None
-        return embed(self.network_, x, size, part=part), len(x)
-
-    def _gather_rows(self, rows: np.ndarray, n: int) -> np.ndarray:
-        return dist.gather_arrays(rows, n, rows_per_batch(self.input_shape_[-2:]))
+def _repeated(z: Any, rows: np.ndarray) -> ArrayLike:
+    """z of all samples from that of the distinct ones; what is computed on access stays so."""
+    return z[rows] if isinstance(z, np.ndarray) and len(rows) != len(z) else subset(z, rows)
 
 
 def _too_few(dataset: Dataset, n_clusters: int) -> str:

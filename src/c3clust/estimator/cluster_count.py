@@ -7,6 +7,7 @@ import numpy as np
 from c3clust import checks, dist
 from c3clust.errors import InputError
 from c3clust.features.n_clusters import Choice, Tree, choose_k, cluster_tree
+from c3clust.networks import ClusterNet
 from c3clust.training import TrainingContext
 
 __all__ = ["ClusterCount"]
@@ -43,8 +44,8 @@ class ClusterCount:
             checks.whole("n_clusters", self.n_clusters, why="it is the number of clusters. Give at least 1.")
         elif not self.chooses_k:
             raise InputError(
-                f'n_clusters="auto" is not possible with {name}: give a number (-k), or use c3, cc, kmeans, ac, sc '
-                "or nmf, which can estimate it."
+                f'n_clusters="auto" is not possible with {name}: give a number (-k), or use consensus, c3, '
+                "c3_adaptive, cc, kmeans, ac, sc or nmf, which can estimate it."
             )
 
     def _choose_clusters(self, x: np.ndarray, context: TrainingContext) -> None:
@@ -53,7 +54,19 @@ class ClusterCount:
             self.choice_ = dist.of_first(lambda: choose_k(x, scaled=self._common_scale, seed=context.seed))
             context.notes.append(self.choice_.reason)
 
+    def _choose_head(self, network: ClusterNet, context: TrainingContext) -> None:
+        """n_clusters="auto": find the number of clusters of the features learned so far, and give g_C that many."""
+        if self.n_clusters == "auto" and self.choice_ is None:
+            self._choose_clusters(context.features(network)[1].numpy(), context)
+            network.set_clusters(self.n_clusters_, context.seed)
+
     def _build_tree(self, z: np.ndarray, labels: np.ndarray, seed: int) -> None:
         """Where the number was found: which of the clusters `labels` [n] of z [n, D] are next to merge and to split."""
         if self.choice_ is not None:
             self.tree_ = dist.of_first(lambda: cluster_tree(z, labels, seed=seed))
+
+    def _choice_plain(self) -> dict[str, Any] | None:
+        """How the number of clusters was found, and the tree of the clusters."""
+        if self.choice_ is None or self.tree_ is None:
+            return None
+        return self.choice_.plain() | self.tree_.plain()

@@ -1,38 +1,44 @@
-"""Prediction: the part of an estimator that a fitted or loaded model needs for new samples."""
+"""Fitted: the part of an estimator that a fitted or loaded model needs for new samples."""
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor, nn
 
-from c3clust import dist
+from c3clust import data, dist
+from c3clust.data.samples import Dataset, Table
+from c3clust.encoders import Encoder
+from c3clust.estimator.cluster_count import ClusterCount
 from c3clust.estimator.splits import Split
 from c3clust.features.outliers import OutlierRule, blocks, member_votes
+from c3clust.features.preprocess import InputOptions, Preprocessor
+from c3clust.records.assignments import Assignments
 from c3clust.records.edits import Edits
 from c3clust.records.outliers import Outlier, by_position
+from c3clust.training import embed
+from c3clust.training.embed import device_of, gather, rows_per_batch
 
-__all__ = ["Prediction"]
+__all__ = ["Fitted"]
 
 
-class Prediction:
-    """`predict`, `predict_proba` and `find_outliers`, from the network's (z, c) and what was edited since."""
+class Fitted(ClusterCount, ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """`predict`, `predict_proba`, `assign`, `transform` and `find_outliers`.
+
+    They use the network's (z, c) and what was edited since the fit.
+    """
 
     outliers: bool
     network_: nn.Module
+    preprocessor_: Preprocessor
     outlier_rule_: OutlierRule | None
+    _steps_: list[Edits | Split] | None
 
-    @property
-    def n_clusters_(self) -> int:
-        """The number of clusters."""
-        raise NotImplementedError
-
-    def _embed(self, X: Any, shared: bool = False) -> tuple[Iterator[tuple[Tensor, Tensor]], int]:
-        """(z, c) of the samples, batch by batch, and the number of samples; shared: of this process's part of them."""
-        raise NotImplementedError
-
-    def _gather_rows(self, rows: np.ndarray, n: int) -> np.ndarray:
-        """The rows of all n samples, from those of each process's part."""
+    def _input_options(self) -> InputOptions:
         raise NotImplementedError
 
     def predict(self, X: Any) -> np.ndarray:
@@ -40,23 +46,18 @@ class Prediction:
 
         With `outliers`, samples that belong to no cluster have -1.
         """
-        return self._predict(X)[0]
-
-    def find_outliers(self, X: Any) -> dict[int, Outlier]:
-        """The samples of X that belong to no cluster, by their positions: far from all, or members disagree."""
-        found = [outlier for z, c in self._embed(X)[0] for outlier in self._judge(z.numpy(), c.numpy())]
-        return by_position(found, range(len(found)))
+        return self.assign(X).clusters
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Soft assignment of each sample: [n, M], rows sum to 1."""
         return np.concatenate([self._edited(z.numpy(), c.numpy())[1] for z, c in self._embed(X)[0]])
 
-    # How it is done.
-
-    def _predict(self, X: Any, shared: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """Cluster and confidence of each sample, after merges and splits; shared: by all processes together."""
+    def assign(self, X: Any, shared: bool = False) -> Assignments:
+        """Name, cluster and confidence of each sample. shared: all processes of a group make this call."""
+        check_is_fitted(self)
+        dataset = self._read(X, reset=False)
         parts = [(np.empty(0, np.int64), np.empty(0, np.float32))] if shared else []
-        pairs, n = self._embed(X, shared)
+        pairs, n = self._embed(dataset, shared)
         for z, c in pairs:
             labels, proba = self._edited(z.numpy(), c.numpy())
             confidence = proba[range(len(labels)), labels]
@@ -64,7 +65,65 @@ class Prediction:
                 labels[[outlier is not None for outlier in self._judge(z.numpy(), c.numpy())]] = -1
             parts.append((labels, confidence))
         labels, confidence = (np.concatenate(each) for each in zip(*parts, strict=True))
-        return (self._gather_rows(labels, n), self._gather_rows(confidence, n)) if shared else (labels, confidence)
+        if shared:
+            labels = self._gather_rows(labels, n)
+            confidence = self._gather_rows(confidence, n)
+        return Assignments(dataset.names, labels, confidence)
+
+    def transform(self, X: Any) -> np.ndarray:
+        """The learned representation z of each sample: [n, D]."""
+        return gather(*self._embed(X))[0]
+
+    def find_outliers(self, X: Any) -> dict[int, Outlier]:
+        """The samples of X that belong to no cluster, by their positions: far from all, or members disagree."""
+        found = [outlier for z, c in self._embed(X)[0] for outlier in self._judge(z.numpy(), c.numpy())]
+        return by_position(found, range(len(found)))
+
+    @property
+    def device_(self) -> torch.device:
+        """The device of the network."""
+        return device_of(self.network_)
+
+    @property
+    def input_shape_(self) -> tuple[int, ...]:
+        """The shape of one sample, as the network sees it."""
+        return self.preprocessor_.shape
+
+    @property
+    def encoder_(self) -> Encoder | None:
+        """The encoder that was used, if any."""
+        return self.preprocessor_.encoder
+
+    # How it is done.
+
+    def _read(self, X: Any, reset: bool) -> Dataset:
+        """X as a dataset; vectors are checked by scikit-learn's own rules."""
+        options = self._input_options().load_options if reset else self.preprocessor_.load_options
+        if isinstance(X, str | Path) or data.are_pictures(X):
+            return data.load(X, **options())
+        if isinstance(X, Dataset) or (isinstance(X, np.ndarray | Tensor) and X.ndim > 2):
+            return data.load(X, pixel_max=None if reset else self.preprocessor_.pixel_max)
+        if data.are_texts(X) or (data.is_frame(X) and (data.has_gaps_or_words(X) or (not reset and self._takes_rows))):
+            return data.load(X, **({} if reset else options()))
+        X = X.detach().cpu().numpy() if isinstance(X, Tensor) else X
+        if isinstance(X, np.ndarray):
+            data.check_whole_numbers(X)
+        return data.load(validate_data(self, X, reset=reset, dtype=[np.float64, np.float32]))
+
+    @property
+    def _takes_rows(self) -> bool:
+        """Whether this fitted model was trained on a table."""
+        encoder = self.preprocessor_.frozen_encoder
+        return encoder is not None and encoder.takes is Table
+
+    def _embed(self, X: Any, shared: bool = False) -> tuple[Iterator[tuple[Tensor, Tensor]], int]:
+        check_is_fitted(self)
+        x, size = self.preprocessor_.transform(self._read(X, reset=False), self.device_), self.input_shape_[-2:]
+        part = dist.part(len(x), rows_per_batch(size)) if shared else None
+        return embed(self.network_, x, size, part=part), len(x)
+
+    def _gather_rows(self, rows: np.ndarray, n: int) -> np.ndarray:
+        return dist.gather_arrays(rows, n, rows_per_batch(self.input_shape_[-2:]))
 
     def _edited(self, z: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Labels [n] and probabilities [n, M] after all that was changed in the run folder."""

@@ -117,8 +117,7 @@ def _params(cls: Any, folder: str | Path, given: dict[str, Any], meta: dict[str,
     params = {name: value for name, value in meta["params"].items() if not is_object(value)}
     if unknown := next((name for name in params if name not in known), None):
         raise RunError(f"{folder}: {cls.__name__} has no parameter {unknown!r}; the model was made by another version.")
-    older = {name: value for name, value in cls.older_models.items() if name not in meta["params"]}
-    return older | params | given
+    return params | given
 
 
 def _require_consent(folder: str | Path, meta: dict[str, Any], given: dict[str, Any]) -> None:

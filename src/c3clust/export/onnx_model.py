@@ -20,6 +20,7 @@ from c3clust.export import onnx_graph
 from c3clust.files.atomic import expanded, read_bytes
 from c3clust.files.limits import limit
 from c3clust.files.schema import Clusters, Count, Limits, build
+from c3clust.records.assignments import Assignments
 from c3clust.records.edits import Edits
 
 __all__ = ["KEY", "Card", "OnnxModel", "from_bytes", "load", "require_packages"]
@@ -59,7 +60,7 @@ class Card:
 class OnnxModel:
     """A model of one file.
 
-    >>> from c3clust import onnx_model
+    >>> from c3clust.export import onnx_model
     >>> onnx_model.load("model.onnx").predict("photos/")  # doctest: +SKIP
     """
 
@@ -86,7 +87,7 @@ class OnnxModel:
 
     def predict(self, X: Any) -> np.ndarray:
         """Cluster of each sample: [n], after merges and splits; -1 for outliers of a model that leaves them out."""
-        return self._predict(X)[0]
+        return self.assign(X).clusters
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probability of each cluster: [n, M]."""
@@ -96,13 +97,18 @@ class OnnxModel:
         """The representation z of each sample: [n, D]."""
         return np.concatenate([z for z, _, _ in self._run(X)])
 
-    def _predict(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Cluster and confidence of each sample."""
-        parts = [(labels, proba[range(len(labels)), labels]) for _, proba, labels in self._run(X)]
-        return np.concatenate([labels for labels, _ in parts]), np.concatenate([c for _, c in parts])
+    def assign(self, X: Any) -> Assignments:
+        """Name, cluster and confidence of each sample."""
+        dataset = self._read(X)
+        parts = [(labels, proba[range(len(labels)), labels]) for _, proba, labels in self._run(dataset)]
+        labels, confidence = (np.concatenate(each) for each in zip(*parts, strict=True))
+        return Assignments(dataset.names, labels, confidence)
+
+    def _read(self, X: Any) -> Dataset:
+        return X if isinstance(X, Dataset) else data.load(X, **self.load_options())
 
     def _run(self, X: Any) -> Iterator[Sequence[np.ndarray]]:
-        dataset = X if isinstance(X, Dataset) else data.load(X, **self.load_options())
+        dataset = self._read(X)
         self._check(dataset)
         step = min(max(VALUES // self.largest, 1), 512)
         index = [np.arange(i, min(i + step, len(dataset))) for i in range(0, len(dataset), step)]

@@ -9,7 +9,7 @@ needs it installed, and refuses another one than was used.
 import logging
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +42,6 @@ class InputOptions:
     standardise: float = np.inf  # the largest number of features that scale="auto" standardises
     views: int = 0  # random views of each sample that an encoder makes features of
     finetune: bool = False
-    quantise: bool = False  # images of floats become bytes, so that every way to give them has the same result
 
     def load_options(self) -> dict[str, Any]:
         """How files are read for `fit`: options for `data.load`."""
@@ -69,7 +68,6 @@ class Preprocessor:
     scaling: Scaling | None = None
     unit: bool = False  # feature vectors are scaled to unit length
     shape: tuple[int, ...] = ()  # of one sample, as the network sees it
-    quantise: bool = False  # images of floats become bytes
     pixel_max: float | str | None = None  # of `data.load`, for new images
 
     @classmethod
@@ -84,7 +82,7 @@ class Preprocessor:
         if spec is None and isinstance(dataset, Texts):
             raise MissingExtraError(note)
         if spec is None or spec == "none":
-            return cls(unit=options.scale == "l2", quantise=options.quantise), note
+            return cls(unit=options.scale == "l2"), note
         encoder = encoders.load(spec).resize_to(options.image_size)
         encoder.validate(dataset)
         if options.finetune and encoder.takes is not Samples:
@@ -92,7 +90,7 @@ class Preprocessor:
                 f"finetune=True only trains encoders of images, and {encoder} is one of {encoder.takes.noun}s."
             )
         encoder.fit(dataset)
-        return cls(encoder, options.finetune, unit=options.scale == "l2", quantise=options.quantise), note
+        return cls(encoder, options.finetune, unit=options.scale == "l2"), note
 
     @property
     def frozen_encoder(self) -> Encoder | None:
@@ -121,6 +119,7 @@ class Preprocessor:
         started, encoder = time.perf_counter(), self.encoder
         if isinstance(dataset, Samples) and dataset.kind == "image":
             self.pixel_max = dataset.pixel_max or ("type" if dataset.x.dtype == np.uint8 else 1)
+            dataset = _as_bytes(dataset)
         if encoder is None:
             x, lost = self._fit_scaling(dataset, options)
             return Prepared(x, policy, notes=lost)
@@ -133,7 +132,7 @@ class Preprocessor:
             views = options.views if own is None else 0
             samples = features = encoders.features(encoder, dataset, policy, views, folder=folder, verbose=verbose)
             note |= {"views": views, "augment": augment.spec(own or policy), "features": encoder.width}
-            policy = own or augment.policy(features.policy)
+            policy = own or augment.policy(encoder.view_policy if views else "vector")
             notes += encoder.notes
         x, lost = self._fit_scaling(samples, options)
         notes += lost
@@ -156,6 +155,7 @@ class Preprocessor:
         """The samples as the network sees them; refused if they do not fit."""
         self._check_kind(dataset)
         self._check_pixels(dataset)
+        dataset = _as_bytes(dataset)
         encoder = self.frozen_encoder
         if encoder is None or dataset.kind == "vector":  # they may be features already
             self._check_fit(dataset)
@@ -188,7 +188,7 @@ class Preprocessor:
             pixel_max = float(tensors[PIXEL_MAX]) or "type"
             if pixel_max not in (1, 255, "type"):
                 raise InputError(f"its {PIXEL_MAX} is {pixel_max}, and not 0, 1 or 255.")
-        return cls(restored, options.finetune, scaling, unit, shape, options.quantise, pixel_max)
+        return cls(restored, options.finetune, scaling, unit, shape, pixel_max)
 
     def _fit_scaling(self, samples: Dataset, options: InputOptions) -> tuple[ArrayLike, list[str]]:
         """Set the scaling, unless it is that of a start, and the shape. Returns the samples and notes."""
@@ -210,9 +210,7 @@ class Preprocessor:
         return self._scaled(samples.x), [] if note is None else [note]
 
     def _scaled(self, x: ArrayLike) -> ArrayLike:
-        """Vectors as float32, scaled. Images unchanged, or as bytes."""
-        if len(self.shape) == 3 and self.quantise and x.dtype != np.uint8:
-            return _Bytes(x)
+        """Vectors as float32, scaled; images unchanged."""
         return Scaled(x, self.scaling, self.unit) if len(self.shape) == 1 else x
 
     def _check_kind(self, dataset: Dataset) -> None:
@@ -241,6 +239,12 @@ class Preprocessor:
                 f"Samples of shape {given} do not fit this model: it was trained on {needed}"
                 f"{' (channels, height, width; other sizes are resized)' if len(needed) == 3 else ''}."
             )
+
+
+def _as_bytes(dataset: Dataset) -> Dataset:
+    """Images of floats as bytes, so that every way to give the same pictures has the same result."""
+    floats = len(dataset.x.shape) == 4 and dataset.x.dtype != np.uint8
+    return replace(dataset, x=_Bytes(dataset.x)) if floats else dataset
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,6 @@
 
 The JSON file is written last and holds a hash of both, so a file that is truncated, damaged or belongs to another one
 is noticed. Reading executes nothing.
-
-Format 1 (c3clust 0.1) hashed the tensors alone. Models of format 1 are still read.
 """
 
 import hashlib
@@ -22,7 +20,7 @@ from c3clust.files.atomic import read_bytes, read_json, write_atomically
 
 __all__ = ["not_finite", "read", "with_prefix", "without_prefix", "write"]
 
-FORMAT = 2
+FORMAT = 1
 
 
 def write(path: Path, content: dict[str, Any], tensors: Mapping[str, Tensor]) -> None:
@@ -45,10 +43,9 @@ def read(path: Path, what: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
         raise RunError(f"{path.parent} contains no {what}: {Path(error.filename).name} is missing.") from None
     except (OSError, ValueError, RecursionError) as error:
         raise RunError(f"{meta_path} is not a {what} of c3clust: {error}.") from None
-    number = meta.pop("format", None) if isinstance(meta, dict) else None
-    if number not in (1, FORMAT):
+    if not isinstance(meta, dict) or meta.pop("format", None) != FORMAT:
         raise RunError(f"{meta_path} is not a {what} of c3clust of format {FORMAT}.")
-    if meta.pop("sha256", None) != (_digest(weights, meta) if number == FORMAT else _digest(weights)):
+    if meta.pop("sha256", None) != _digest(weights, meta):
         raise RunError(f"{weights_path} is truncated or damaged, or belongs to another {meta_path.name}. Fit again.")
     try:
         return meta, tensors_from_bytes(weights)
@@ -71,8 +68,7 @@ def without_prefix(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tens
     return {name.removeprefix(f"{prefix}."): t for name, t in tensors.items() if name.startswith(f"{prefix}.")}
 
 
-def _digest(weights: bytes, content: dict[str, Any] | None = None) -> str:
+def _digest(weights: bytes, content: dict[str, Any]) -> str:
     digest = hashlib.sha256(weights)
-    if content is not None:
-        digest.update(json.dumps(content, sort_keys=True).encode("utf-8", "surrogatepass"))
+    digest.update(json.dumps(content, sort_keys=True).encode("utf-8", "surrogatepass"))
     return digest.hexdigest()

@@ -5,7 +5,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from c3clust import data, dist
+from c3clust import data, dist, report
 from c3clust.encoders import is_built_in, register
 from c3clust.encoders.run import Runs
 from c3clust.errors import InputError, RunError, suggest
@@ -20,7 +20,7 @@ from c3clust.records.changes import Change, states
 from c3clust.records.duplicates import Duplicates
 from c3clust.records.edits import Edits
 from c3clust.records.record import RunRecord
-from c3clust.runs import Run, RunConfig, write_report
+from c3clust.runs import Result, Run, RunConfig, build_view
 from c3clust.runs.lock import locked
 from c3clust.runs.trust import trusted
 from c3clust.training.checkpoint import Checkpoints
@@ -28,6 +28,9 @@ from c3clust.training.checkpoint import Checkpoints
 __all__ = [
     "export_checkpoint", "find", "import_checkpoint", "load", "load_model", "names", "parameters", "resume", "title",
 ]  # fmt: skip
+
+
+Resumed = tuple[Any, RunRecord, report.Summary | None]
 
 
 def names() -> list[str]:
@@ -113,8 +116,8 @@ def fitted_model(folder: str | Path, method: Any = None, **given: Any) -> Any:
     return restore(_again(meta["method"], method, folder), folder, given, meta, state)
 
 
-def resume(folder: str | Path, verbose: bool = False, method: Any = None, **given: Any) -> tuple[Any, RunRecord]:
-    """Continue an unfinished run from its last checkpoint; the fitted estimator and the record.
+def resume(folder: str | Path, verbose: bool = False, method: Any = None, **given: Any) -> Resumed:
+    """Continue an unfinished run from its last checkpoint; the fitted estimator, the record and the summary.
 
     `given`: `source`, `cache` and `encoder`, which must be given again if the run was started by somebody else.
     `method` must be given if it is not part of the package.
@@ -137,7 +140,7 @@ def resume(folder: str | Path, verbose: bool = False, method: Any = None, **give
     estimator = cls(**{**config.params, **more, "random_state": config.seed})
     estimator.fit(dataset, run_dir=run)
     assert run.record is not None
-    return estimator, run.record
+    return estimator, run.record, run.summary
 
 
 def import_checkpoint(path: str | Path, folder: str | Path, image_size: int | None = None) -> Any:
@@ -155,19 +158,22 @@ def export_checkpoint(folder: str | Path, path: str | Path) -> None:
     write_checkpoint(estimator.network_, path, sum(int(stage["epochs"]) for stage in stages))
 
 
-def _write_missing_report(folder: Path, dataset: Any, encoder: Any, cls: Any) -> tuple[Any, RunRecord]:
+def _write_missing_report(folder: Path, dataset: Any, encoder: Any, cls: Any) -> Resumed:
     """A run that was killed after its record was written lacks only its report."""
     given = {"method": method_name(cls) if method_name(cls) in names() else cls}
     given |= {} if is_built_in(encoder) else {"encoder": encoder}
-    estimator, found = load_model(folder, **given), Assignments.read(folder)
-    estimator.labels_, estimator.confidence_ = found.clusters, found.confidence
-    estimator.duplicates_ = Duplicates.read(folder, found.names)
-    estimator.outliers_ = estimator.find_outliers(dataset)
+    estimator = load_model(folder, **given)
+    found = Assignments.read(folder)
+    copies = Duplicates.read(folder, found.names)
     record = RunRecord.read(folder / "record.json")
+    z = estimator.transform(dataset)
+    outliers = estimator.find_outliers(dataset)
+    result = Result(z, found.clusters, found.confidence, record.n_clusters, copies, outliers)
     with locked(folder):
         Checkpoints(folder).remove()
-        write_report(folder, estimator, dataset, record)
-    return estimator, record
+        view = build_view(result, dataset, record)
+        view.write(folder)
+        return estimator, record, report.write(folder, record, view)
 
 
 register(Runs(fitted_model))

@@ -16,6 +16,7 @@ from c3clust.estimator.base import Estimator, TrainingOptions
 from c3clust.features.preprocess import SCALES, InputOptions
 from c3clust.methods._documentation import Documented, with_inherited_entries
 from c3clust.methods._hub import Pretrained
+from c3clust.networks import ClusterNet, backbone
 from c3clust.networks.autoencoder import Autoencoder
 from c3clust.networks.readouts import Centred
 from c3clust.training import Stage, TrainingContext, auto_epochs
@@ -23,6 +24,7 @@ from c3clust.training import Stage, TrainingContext, auto_epochs
 __all__ = [
     "AutoencoderFields",
     "Clusterer",
+    "ContrastiveFields",
     "EncoderFields",
     "NetworkFields",
     "TrainingFields",
@@ -40,7 +42,7 @@ class Clusterer(Documented, Pretrained, Estimator):
     Parameters
     ----------
     n_clusters : int or "auto"
-        M, the number of clusters; "auto" estimates it without labels (C3, CC, k-means, AC, SC and NMF only).
+        M, the number of clusters; "auto" estimates it without labels (where the method can).
     encoder : str, torch.nn.Module or None
         A pretrained encoder, whose features replace the samples: "efficientnet-lite0", "hf:NAME_OR_FOLDER",
         "timm:NAME", the folder of a run, or a module. None and "none" use the samples themselves, "auto" uses
@@ -136,10 +138,19 @@ class TrainingFields(Fields):
     def _check_stage(self) -> None:
         checks.stage(self.epochs, self.batch_size, self.lr, self.schedule)
 
-    def _epochs(self, context: TrainingContext, steps: int, low: int, high: int, parameter: str = "epochs") -> int:
+    def _epochs(
+        self,
+        context: TrainingContext,
+        steps: int,
+        low: int,
+        high: int,
+        parameter: str = "epochs",
+        batch_size: int | None = None,
+    ) -> int:
         """The epochs of a stage by its parameter; "auto" is about `steps` steps, within [low, high]."""
         epochs = getattr(self, parameter)
-        epochs = epochs if epochs != "auto" else auto_epochs(len(context.x), self.batch_size, steps, low, high)
+        if epochs == "auto":
+            epochs = auto_epochs(len(context.x), batch_size or self.batch_size, steps, low, high)
         context.epochs[self._prefix + parameter] = epochs
         return epochs
 
@@ -202,7 +213,8 @@ class NetworkFields(TrainingFields):
     stem : {"auto", "imagenet", "small"}
         First layers of a ResNet; "auto" uses the 3x3 stem up to 48 px.
     augment : str, dict or callable
-        How views are made: "photo", "digit", "vector", "none", or {"policy": "photo", "jitter": 1.0, ...}.
+        How views are made: "auto" (by the content of the data), "photo", "handwriting", "digit", "vector", "none", or
+        {"policy": "photo", "jitter": 1.0, ...}.
     projection_dim : int
         D, the width of z.
     """
@@ -229,56 +241,71 @@ VIEWS = 4  # of each sample, stored as features, for methods without a parameter
 
 
 @parameters
-class EncoderFields(NetworkFields):
-    """The parameters of CC and C3 that concern features and their views.
+class ContrastiveFields(NetworkFields):
+    """The parameters of a method that contrasts the views of a network on samples or feature vectors.
 
     Parameters
     ----------
-    encoder : str, torch.nn.Module or None
-        A pretrained encoder, whose features f is given: "efficientnet-lite0", "hf:NAME_OR_FOLDER", "timm:NAME", the
-        folder of a run, or a module. "auto" uses the first for photographs of 64 px and more if it is installed,
-        unless a backbone is chosen; "none" uses none.
     scale : {"auto", "standard", "l2", "none"}
         How feature vectors are scaled: each feature to mean 0 and standard deviation 1 ("standard"), each vector to
-        unit length ("l2"), or not at all ("none"). "auto" is "standard", with guidance by neighbours up to 64 features
-        and else "none". In any case vectors are centred in float64, and with "none" divided by one power of two, which
-        does not change the ratios of distances.
-    views : int
-        Number of random views of a sample whose features are computed; pairs are drawn from them. With 0, pairs are
-        made from the features by adding noise and dropping some of them.
-    finetune : bool
-        Train the encoder too, as f, at a tenth of the learning rate, instead of using its features unchanged.
-    tau_i, tau_c : float
-        Temperatures of the instance and the cluster loss.
+        unit length ("l2"), or not at all ("none"). In any case vectors are centred in float64, and with "none" divided
+        by one power of two, which does not change the ratios of distances.
+    tau_i : float
+        Temperature of the instance loss.
     compile : bool
         Compile the encoder with torch.compile, which takes about half a minute at the start.
     """
 
-    encoder: Any = "auto"
     scale: str = "auto"
-    views: int = 4
-    finetune: bool = False
     tau_i: float = 0.5
-    tau_c: float = 1.0
     compile: bool = False
 
     def _input_options(self) -> InputOptions:
-        encoder = None if self.encoder == "auto" and self.backbone != "auto" else self.encoder
-        return InputOptions(encoder, self.image_size, self.scale, views=self.views, finetune=self.finetune)
+        return InputOptions(self._encoder_spec(), self.image_size, self.scale)
+
+    def _encoder_spec(self) -> Any:
+        """The parameter `encoder`; "auto" is none where a backbone is chosen."""
+        return None if self.encoder == "auto" and self.backbone != "auto" else self.encoder
 
     def _training_options(self) -> TrainingOptions:
         return TrainingOptions(self.augment, self.device, self.compile, self.verbose)
 
-    @property
-    def _init_head_from_features(self) -> bool:
-        """Whether the cluster head starts from the clusters of the encoder's features instead of those of z."""
-        encoder = self.preprocessor_.encoder
-        return encoder is not None and encoder.init_head_from_features
-
     def _check_network(self) -> None:
         checks.number("tau_i", self.tau_i, 1e-3, why="it divides cosines. A usual value is 0.5.")
-        checks.number("tau_c", self.tau_c, 1e-3, why="it divides cosines. A usual value is 1.0.")
         checks.whole("projection_dim", self.projection_dim, why="it is the width of z. A usual value is 128.")
         checks.choice("scale", self.scale, SCALES)
+
+
+@parameters
+class EncoderFields(ContrastiveFields):
+    """The parameters of CC, of what builds on it, and of the views of an encoder's features.
+
+    Parameters
+    ----------
+    views : int
+        Number of random views of a sample whose features an encoder computes; pairs are drawn from them. With 0, pairs
+        are made from the features by adding noise and dropping some of them.
+    finetune : bool
+        Train the encoder too, as f, at a tenth of the learning rate, instead of using its features unchanged.
+    tau_c : float
+        Temperature of the cluster loss.
+    """
+
+    views: int = 4
+    finetune: bool = False
+    tau_c: float = 1.0
+
+    def _input_options(self) -> InputOptions:
+        return InputOptions(self._encoder_spec(), self.image_size, self.scale, views=self.views, finetune=self.finetune)
+
+    def _build_network(self, shape: tuple[int, ...]) -> ClusterNet:
+        encoder: Any = self.preprocessor_.encoder
+        chosen = encoder.network if self.finetune and encoder is not None else self.backbone
+        f, width = backbone(chosen, shape, self.stem)
+        return ClusterNet(f, width, self.projection_dim, self.n_clusters_)
+
+    def _check_network(self) -> None:
+        super()._check_network()
+        checks.number("tau_c", self.tau_c, 1e-3, why="it divides cosines. A usual value is 1.0.")
         checks.whole("views", self.views, 0, why="it is the number of views of a sample. A usual value is 4.")
         checks.flag("finetune", self.finetune)

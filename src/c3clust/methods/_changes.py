@@ -22,7 +22,7 @@ from c3clust.records.duplicates import Duplicates
 from c3clust.records.edits import Edits
 from c3clust.records.record import RunRecord
 from c3clust.report import render
-from c3clust.runs import RunConfig, build_view, trusted
+from c3clust.runs import Result, RunConfig, build_view, trusted
 from c3clust.runs.lock import locked
 from c3clust.runs.run import FEATURES
 
@@ -70,21 +70,22 @@ class _Open:
         return self.dataset if self.features is None else self.features
 
     def write(
-        self, folder: Path, estimator: Any, n_clusters: int, edits: Edits, change: dict[str, Any], **more: Any
+        self, folder: Path, result: Result, n_clusters: int, edits: Edits, change: dict[str, Any], **more: Any
     ) -> None:
         """The files of a change, but for the heads or the model."""
-        found = Assignments(self.found.names, estimator.labels_, estimator.confidence_)
+        found = Assignments(self.found.names, result.labels, result.confidence)
         found.write(folder / "assignments.csv")
         record = replace(
             self.record,
             n_clusters=n_clusters,
             change=change,
             choice=None,
-            scores=self._scores(estimator.labels_),
+            scores=self._scores(result.labels),
             **more,
         )
         edits.write(folder)
-        view = build_view(estimator, self.dataset, record, self.features)
+        result = replace(result, encoder=self.estimator.encoder_, features=self.features)
+        view = build_view(result, self.dataset, record)
         view.write(folder)
         record.write(folder / "record.json")
 
@@ -129,7 +130,7 @@ def split(run: str | Path, cluster: int, into: int = 2, X: Any = None, **given: 
         with new_change(opened.run) as folder:
             new.write(folder, len(kept.operations))
             described = {"op": "split", "cluster": int(cluster), "into": int(into)}
-            opened.write(folder, estimator, new.n_clusters, kept, described)
+            opened.write(folder, estimator.split_result(z), new.n_clusters, kept, described)
         render(opened.run)
     return kept
 
@@ -137,7 +138,7 @@ def split(run: str | Path, cluster: int, into: int = 2, X: Any = None, **given: 
 def regroup(run: str | Path, n_clusters: int, X: Any = None, **given: Any) -> Edits:
     """Another number of clusters for a finished run, on the features that are there: they are not trained again.
 
-    C3 guided by neighbours and k-means can be regrouped. A cluster keeps its name where at least half of the samples of
+    Consensus and k-means can be regrouped. A cluster keeps its name where at least half of the samples of
     the old and the new one are in both. X, `source`, `cache`, `encoder`, `method`: as for `split`.
 
     >>> from c3clust import regroup  # doctest: +SKIP
@@ -150,8 +151,7 @@ def regroup(run: str | Path, n_clusters: int, X: Any = None, **given: Any) -> Ed
         distinct = len(opened.duplicates.distinct)
         if distinct < n_clusters:
             raise InputError(f"{n_clusters} clusters cannot be made of {distinct} different samples: ask for fewer.")
-        new = opened.estimator.regrouped(n_clusters, opened.samples, opened.duplicates, opened.record.seed)
-        new.encoder_note_ = opened.record.encoder
+        new, result = opened.estimator.regrouped(n_clusters, opened.samples, opened.duplicates, opened.record.seed)
         kept = Edits(n_clusters)
         if names := _surviving(opened.edits.names, opened.labels, new.labels_, n_clusters):
             kept = kept.label(names)
@@ -160,7 +160,7 @@ def regroup(run: str | Path, n_clusters: int, X: Any = None, **given: Any) -> Ed
             Change("regroup", n_clusters, len(kept.operations)).write(folder)
             described = {"op": "regroup", "before": len(opened.edits.live), "seconds": time.perf_counter() - started}
             params = opened.record.params | {"n_clusters": n_clusters}
-            opened.write(folder, new, n_clusters, kept, described, params=params, quality=new.quality_)
+            opened.write(folder, result, n_clusters, kept, described, params=params, quality=result.quality)
         render(opened.run)
     return kept
 

@@ -4,6 +4,7 @@
 does the work. Only an address "hf://OWNER/NAME" and `push_to_hub` use the network; a path never does.
 """
 
+import inspect
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -90,7 +91,13 @@ def card(model: Any) -> str:
     path = None if folder is None else current(folder) / "record.json"
     record = RunRecord.read(path) if path is not None and path.exists() else None
     edits = model._edits()
-    return model_card(name, title(name), edits.n_clusters, edits.names, record)
+    return model_card(name, title(name), edits.n_clusters, edits.names, record, references(type(model)))
+
+
+def references(cls: type) -> str:
+    """The section References of the documentation of a method; "" if it has none."""
+    text = inspect.cleandoc(cls.__doc__ or "").partition("\nReferences\n----------\n")[2]
+    return text.partition("\n\n")[0].strip()
 
 
 def require_hub() -> None:

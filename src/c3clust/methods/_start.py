@@ -1,4 +1,4 @@
-"""`start=`: the fitted estimator, saved model or released checkpoint that CC or C3 starts from."""
+"""`start=`: the fitted estimator, saved model or released checkpoint that CC or C3 starts from; `StartFields`."""
 
 import copy
 from collections.abc import Mapping
@@ -10,13 +10,52 @@ from sklearn.utils.validation import check_is_fitted
 from c3clust.errors import InputError
 from c3clust.estimator.saving import read_model, restore
 from c3clust.features.n_clusters import without_evidence
+from c3clust.features.preprocess import Preprocessor
+from c3clust.methods._base import EncoderFields, parameters
 from c3clust.methods._released import read_checkpoint
-from c3clust.networks import ClusterNet
+from c3clust.networks import ClusterNet, is_small
 from c3clust.training import TrainingContext
 
-__all__ = ["architecture", "fitted_start", "started_network"]
+__all__ = ["StartFields", "learning_rate"]
 
 ARCHITECTURE = ("backbone", "stem", "projection_dim", "scale", "finetune")
+
+
+def learning_rate(lr: float | str, method: Any, shape: tuple[int, ...], *, paper: float, small: float) -> float:
+    """`lr`; "auto" is the paper's rate, for ResNets, and `small` for the package's small networks."""
+    if not isinstance(lr, str):
+        return lr
+    return small if not method.finetune and is_small(method.backbone, shape) else paper
+
+
+@parameters
+class StartFields(EncoderFields):
+    """The parameter of a method that may continue a network of CC.
+
+    Parameters
+    ----------
+    start : fitted estimator, path or None
+        A network to continue from: a fitted CC (or C3, where this is a C3), the folder of a saved one, with its encoder
+        and size of images, or a checkpoint of CC's released code (checkpoint_1000.tar). None trains CC first.
+    """
+
+    start: Any = None
+
+    def _start_kinds(self) -> Mapping[str, type]:
+        """The methods whose networks it may start from, by name."""
+        raise NotImplementedError
+
+    def _fitted_start(self) -> Any:
+        return fitted_start(self, self._start_kinds())
+
+    def _choose_preprocessor(self, dataset: Any) -> tuple[Preprocessor, str | None]:
+        """That of the start, if there is one: its encoder, scaling and size."""
+        if self.start is None:
+            return super()._choose_preprocessor(dataset)  # type: ignore[misc]
+        return copy.copy(self._fitted_start().preprocessor_), None
+
+    def _resolved_params(self) -> dict[str, Any]:
+        return super()._resolved_params() | architecture(self)  # type: ignore[misc]
 
 
 def fitted_start(method: Any, kinds: Mapping[str, type]) -> Any:
@@ -52,7 +91,6 @@ def started_network(method: Any, start: Any, context: TrainingContext) -> Cluste
         )
     method.architecture_ = {name: getattr(start, name) for name in ARCHITECTURE} | architecture(start)
     network = copy.deepcopy(start.network_).to(context.device)
-    network.centres = None
     return network
 
 

@@ -4,31 +4,25 @@ Li, Hu, Liu, Peng, Zhou, Peng, AAAI 2021, https://arxiv.org/abs/2009.09687
 Two views of each image are contrasted in the rows of z (instances) and in the columns of c (clusters).
 Shapes: N images per batch, D projection width, M clusters.
 
-A departure from the paper, by default: the first epochs train the instance loss alone, and the cluster head then starts
-from k-means in z instead of at random, where it settles on clusters of features that mean little yet. warmup=0 is the
-paper's method.
+Loss, heads and schedule are those of the paper. Only budgets are chosen by a rule: the epochs, and the learning rate of
+small networks.
 """
 
-import copy
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, final
+from typing import ClassVar, final
 
-import numpy as np
 import torch
-from sklearn.cluster import KMeans
 from torch import Tensor
 from torch.nn import functional as F
 
 from c3clust import checks, dist
-from c3clust.data.samples import Dataset
-from c3clust.features.preprocess import Preprocessor
 from c3clust.losses import onepass
 from c3clust.losses.terms import entropy, full_precision, nt_xent
-from c3clust.methods._base import Clusterer, EncoderFields, parameters
-from c3clust.methods._start import architecture, fitted_start, started_network
-from c3clust.networks import ClusterNet, backbone
-from c3clust.networks.readouts import nearest, spherical_kmeans
-from c3clust.training import Adam, Batch, Stage, TrainingContext
+from c3clust.methods._base import Clusterer, parameters
+from c3clust.methods._start import StartFields, learning_rate, started_network
+from c3clust.networks import ClusterNet
+from c3clust.training import Batch, Stage, TrainingContext
 
 __all__ = ["CC"]
 
@@ -80,55 +74,32 @@ def cluster_loss(c_a: Tensor, c_b: Tensor, tau_c: float = 1.0) -> Tensor:
 
 
 @dataclass(frozen=True)
+class InstanceObjective:
+    """What one step of the instance loss alone minimises, over the batch of all processes."""
+
+    tau_i: float
+    assigns = False  # the cluster head is not trained
+
+    def __call__(self, network: ClusterNet, batch: Batch) -> dict[str, Tensor]:
+        h_a = network.encode(batch.x_a)
+        h_b = network.encode(batch.x_b)
+        instance = instance_loss(network.project(h_a), network.project(h_b), self.tau_i, shared=True)
+        return {"loss": instance, "instance_loss": instance}
+
+
+@dataclass(frozen=True)
 class CCObjective:
-    """What one step of CC minimises: L_ins + L_clu over the batch of all processes; L_ins alone while warming up."""
+    """What one step of CC minimises: L_ins + L_clu over the batch of all processes."""
 
     tau_i: float
     tau_c: float
-    warming_up: bool = False
-
-    @property
-    def assigns(self) -> bool:
-        """The instance loss alone does not train the cluster head."""
-        return not self.warming_up
 
     def __call__(self, network: ClusterNet, batch: Batch) -> dict[str, Tensor]:
-        h_a, h_b = network.encode(batch.x_a), network.encode(batch.x_b)
+        h_a = network.encode(batch.x_a)
+        h_b = network.encode(batch.x_b)
         instance = instance_loss(network.project(h_a), network.project(h_b), self.tau_i, shared=True)
-        if self.warming_up:
-            return {"loss": instance, "instance_loss": instance}
         cluster = cluster_loss(dist.gather(network.assign(h_a)), dist.gather(network.assign(h_b)), self.tau_c)
         return {"loss": instance + cluster, "instance_loss": instance, "cluster_loss": cluster}
-
-
-def cluster_projections(network: ClusterNet, context: TrainingContext) -> tuple[Tensor, Tensor]:
-    """Features h [n, F] of the un-augmented samples, and the clusters [n] that spherical k-means finds in their z."""
-    z, h = context.features(network)
-    centres = spherical_kmeans(z.numpy(), network.n_clusters, context.seed, shared=True)
-    return h, torch.from_numpy(nearest(z.numpy(), centres))
-
-
-def cluster_inputs(network: ClusterNet, context: TrainingContext) -> tuple[Tensor, Tensor]:
-    """Features h [n, F] of the un-augmented samples, and the clusters [n] that k-means finds in the network's input.
-
-    For encoders of texts and tables: with few samples, z separates each one from all others, and loses the
-    clusters that the encoder's features have.
-    """
-    found = KMeans(network.n_clusters, n_init=10, random_state=context.seed).fit(context.pixels())
-    return context.features(network)[1], torch.from_numpy(found.labels_.astype(np.int64))
-
-
-def fit_head(
-    network: ClusterNet, h: Tensor, labels: Tensor, context: TrainingContext, steps: int = 200, batch: int = 512
-) -> None:
-    """Train g_C alone on the clusters `labels` [n] of the fixed features h [n, F], by cross entropy."""
-    optimiser = Adam(network.g_c.parameters(), lr=1e-3)
-    for _ in range(steps):
-        i = torch.randint(len(h), (batch,), generator=context.generator)
-        loss = F.cross_entropy(network.g_c(h[i].to(context.device)), labels[i].to(context.device))
-        optimiser.zero_grad(set_to_none=True)
-        loss.backward()
-        optimiser.step()
 
 
 # 3. Estimator
@@ -136,24 +107,24 @@ def fit_head(
 
 @final
 @parameters
-class CC(EncoderFields, Clusterer):
-    """Cluster images (or feature vectors) with contrastive clustering.
+class CC(StartFields, Clusterer):
+    """Cluster images (or feature vectors) with contrastive clustering, as published.
 
     Parameters
     ----------
     epochs : int or "auto", default="auto"
         "auto" is about 420 steps, in 15 to 200 epochs. The paper: 1000.
-    lr : float, default=0.001
-        Learning rate of Adam. The paper: 3e-4, for ResNet-34.
-    schedule : {"cosine", "constant"}, default="cosine"
-        The paper: "constant".
-    warmup : float, default=0.3
-        Fraction of the epochs with the instance loss alone; then the cluster head starts from k-means in z (for texts
-        and tables, in their features). The paper: 0, and a head that starts at random.
+    batch_size : int, default=256
+        The paper's.
+    lr : float or "auto", default="auto"
+        Learning rate of Adam. "auto" is the paper's 3e-4 for ResNets and for modules of your own, and 1e-3 for the
+        small networks "convnet", "mlp" and "shallow", which are trained for fewer steps.
+    schedule : {"constant", "cosine"}, default="constant"
+        The paper's.
     start : CC, path or None, default=None
-        A network to continue from, with a new optimiser and without warm-up: a fitted CC, the folder of a saved one,
-        with its encoder and size of images, or a checkpoint of CC's released code (checkpoint_1000.tar). With
-        `epochs=0` it is used unchanged.
+        A network to continue from, with a new optimiser: a fitted CC, the folder of a saved one, with its encoder and
+        size of images, or a checkpoint of CC's released code (checkpoint_1000.tar). With `epochs=0` it is used
+        unchanged.
 
     Attributes
     ----------
@@ -175,56 +146,28 @@ class CC(EncoderFields, Clusterer):
 
     chooses_k: ClassVar[bool] = True
 
-    warmup: float = 0.3
-    start: Any = None
+    lr: float | str = "auto"  # type: ignore[assignment]
+    schedule: str = "constant"
+
+    def _start_kinds(self) -> Mapping[str, type]:
+        return {"cc": CC}
 
     def _check_params(self) -> None:
         self._check_network()
-        checks.number("warmup", self.warmup, 0, 1, why="it is a fraction of the epochs. A usual value is 0.3.")
-        self._check_stage()
-
-    def _choose_preprocessor(self, dataset: Dataset) -> tuple[Preprocessor, str | None]:
-        """That of the start, if there is one: its encoder, scaling and size."""
-        if self.start is None:
-            return super()._choose_preprocessor(dataset)
-        return copy.copy(fitted_start(self, {"cc": CC}).preprocessor_), None
-
-    def _resolved_params(self) -> dict[str, Any]:
-        return super()._resolved_params() | architecture(self)
-
-    def _build_network(self, shape: tuple[int, ...]) -> ClusterNet:
-        encoder: Any = self.preprocessor_.encoder
-        chosen = encoder.network if self.finetune and encoder is not None else self.backbone
-        f, width = backbone(chosen, shape, self.stem)
-        return ClusterNet(f, width, self.projection_dim, self.n_clusters_)
-
-    def _choose_head(self, network: ClusterNet, context: TrainingContext) -> None:
-        """n_clusters="auto": find the number of clusters of the features learned so far, and give g_C that many."""
-        if self.n_clusters == "auto" and self.choice_ is None:
-            self._choose_clusters(context.features(network)[1].numpy(), context)
-            network.set_clusters(self.n_clusters_, context.seed)
+        checks.stage(self.epochs, self.batch_size, self.lr, self.schedule, auto_lr=True)
 
     def _stages(self, context: TrainingContext) -> list[Stage]:
         epochs = self._epochs(context, 420, 15, 200)
-        warmup = 0 if self.start is not None else round(self.warmup * epochs)
-        first = [Stage("warmup", warmup, self.batch_size, self.lr)] if warmup else []
-        return [*first, self._stage("cc", epochs - warmup)]
+        lr = learning_rate(self.lr, self, context.shape, paper=3e-4, small=1e-3)
+        return [Stage("cc", epochs, self.batch_size, lr, self.schedule)]
 
     def _fit(self, context: TrainingContext) -> ClusterNet:
-        *warmup, last = self._stages(context)
         if self.start is not None:
-            network = started_network(self, fitted_start(self, {"cc": CC}), context)
+            network = started_network(self, self._fitted_start(), context)
         else:
-            if self.n_clusters == "auto" and (len(context.shape) == 1 or not warmup):
+            if self.n_clusters == "auto":
                 self._choose_clusters(context.pixels(), context)
             network = context.build(self._build_network)
-        if warmup:
-            warming_up = CCObjective(self.tau_i, self.tau_c, warming_up=True)
-            context.train(warmup[0], network, warming_up)
-            self._choose_head(network, context)
-            clusters = cluster_inputs if self._init_head_from_features else cluster_projections
-            n = len(context.x)
-            steps = min(max(n // 5, 20), 200)  # few samples are learned in fewer steps
-            fit_head(network, *clusters(network, context), context, steps, batch=min(n, 512))
-        context.train(last, network, CCObjective(self.tau_i, self.tau_c))
+        [stage] = self._stages(context)
+        context.train(stage, network, CCObjective(self.tau_i, self.tau_c))
         return network

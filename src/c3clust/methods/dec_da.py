@@ -90,8 +90,8 @@ class DECDA(PretrainFields, Clusterer):
         return TrainingOptions(self.augment, self.device, verbose=self.verbose)
 
     def _policy(self, dataset: Dataset) -> str | dict[str, Any]:
-        """Crops, the policy of other methods, change a picture more than codes of an autoencoder can follow."""
-        return PAPER if dataset.policy == "digit" else dataset.policy
+        """The views of other methods change handwriting more than codes of an autoencoder can follow."""
+        return PAPER if dataset.content == "handwriting" else super()._policy(dataset)
 
     def _check_params(self) -> None:
         checks.number("gamma", self.gamma, 0, why="it is the weight of the reconstruction. A usual value is 0.")

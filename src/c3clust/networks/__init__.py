@@ -10,7 +10,7 @@ from c3clust.networks.convnet import ConvNet
 from c3clust.networks.heads import ClusterNet
 from c3clust.networks.resnet import RESNETS, ResNet
 
-__all__ = ["ClusterNet", "backbone", "names"]
+__all__ = ["ClusterNet", "backbone", "is_small", "names"]
 
 _FLAT = {"mlp": (256, 2), "shallow": (256, 1)}  # width and hidden layers
 _STEMS = ("auto", "imagenet", "small")
@@ -35,10 +35,9 @@ def backbone(which: str | nn.Module, shape: tuple[int, ...], stem: str = "auto")
         return f, _width(f, shape)
     if stem not in _STEMS:
         raise InputError(f"stem={stem!r} is unknown. {suggest(stem, _STEMS)}")
-    vectors, largest = len(shape) == 1, max(shape[-2:])
-    if which == "auto":
-        flat = "shallow" if largest >= EMBEDDING else "mlp"
-        which = flat if vectors else "convnet" if largest <= SMALL else "resnet18"
+    vectors = len(shape) == 1
+    largest = max(shape[-2:])
+    which = _named(which, shape)
     if which not in names():
         raise InputError(
             f"backbone={which!r} is unknown. {suggest(str(which), names())} Any nn.Module can be used too."
@@ -56,6 +55,21 @@ def backbone(which: str | nn.Module, shape: tuple[int, ...], stem: str = "auto")
         stem = "small" if largest <= SMALL_STEM else "imagenet"
     resnet = ResNet(which, shape[0], stem)
     return resnet, resnet.width
+
+
+def is_small(which: str | nn.Module, shape: tuple[int, ...]) -> bool:
+    """Whether `backbone` gives one of the package's small networks, and not a ResNet or a module of the user."""
+    return not isinstance(which, nn.Module) and _named(which, shape) in ("convnet", *_FLAT)
+
+
+def _named(which: str, shape: tuple[int, ...]) -> str:
+    """The backbone that "auto" means for inputs of this shape."""
+    if which != "auto":
+        return which
+    largest = max(shape[-2:])
+    if len(shape) == 1:
+        return "shallow" if largest >= EMBEDDING else "mlp"
+    return "convnet" if largest <= SMALL else "resnet18"
 
 
 def mlp(features: int, width: int, depth: int) -> nn.Sequential:

@@ -14,17 +14,12 @@ def head(width: int, out: int) -> nn.Sequential:
     return nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, out))
 
 
-SHARPNESS = 10.0  # of the soft assignment to centres: c = softmax(SHARPNESS * cosine)
-
-
 class ClusterNet(nn.Module):
     """Encoder f with its instance head g_I (unit rows z) and its cluster head g_C (rows c that sum to 1).
 
-    With `centres` [M, D] set, assignments are read from z instead of g_C: a softmax over the cosines to the centres.
     With `temperature` set, the logits of g_C are divided by it.
     """
 
-    centres: Tensor | None
     temperature: Tensor | None
 
     def __init__(self, f: nn.Module, width: int, projection_dim: int, n_clusters: int) -> None:
@@ -32,7 +27,6 @@ class ClusterNet(nn.Module):
         self.f, self.n_clusters = f, n_clusters
         self.g_i = head(width, projection_dim)
         self.g_c = head(width, n_clusters)
-        self.register_buffer("centres", None)
         self.register_buffer("temperature", None)
 
     def set_clusters(self, n_clusters: int, seed: int) -> None:
@@ -59,10 +53,7 @@ class ClusterNet(nn.Module):
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """(z, c) of x."""
         h = self.encode(x)
-        z = self.project(h)
-        if self.centres is None:
-            return z, self.assign(h)
-        return z, torch.softmax(SHARPNESS * z @ self.centres.T, dim=1)
+        return self.project(h), self.assign(h)
 
 
 class LinearHeads(nn.Module):

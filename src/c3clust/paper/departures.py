@@ -1,8 +1,7 @@
-"""C3 that sets itself right without labels: each departure from the paper alone, all together, and rejected ideas.
+"""C3Adaptive: each of its changes of stage 2 alone, all together, and a rejected idea, beside C3.
 
-All variants start from the same CC of their seed (the package's, with the budget of the dataset's recipe) and train for
-as many epochs after it; "as published" is therefore shorter here than in recipes.AS_PUBLISHED. If several datasets are
-run into one OUT, the table and the figure show them all.
+All variants start from the same CC of their seed, as published, and train for as many epochs after it. If several
+datasets are run into one OUT, the table and the figure show them all.
 """
 
 from pathlib import Path
@@ -14,16 +13,18 @@ from c3clust.bench import Job
 from c3clust.bench.statistics import METRICS, mean_and_std
 from c3clust.files.atomic import write_atomically
 from c3clust.paper.findings import Finding, difference, enough, side
-from c3clust.paper.setting import STAGE_2, Setting
+from c3clust.paper.setting import C3_EPOCHS, OFF, Setting
 from c3clust.paper.style import BLACK, PAGE, colours, footer, panels
 from c3clust.paper.values import Figure, Results, Rows, distinct, read_rows, scores_of, select, write_rows
 
 ORDER = 20
-START, LONGER, PUBLISHED, DEFAULT = "CC", "CC + the same epochs", "C3 as published", "C3 (default)"
-CHANGES: dict[str, dict[str, Any]] = {PUBLISHED: {}, "head follows": {"head": "follow"}, "ζ auto": {"zeta": "auto"}}
-LOST: dict[str, dict[str, Any]] = {"joint from the start": {"head": "joint"}}  # rejected ideas: two seeds are enough
-IN_Z = {PUBLISHED: "readout z", DEFAULT: "C3 (default), readout z"}  # the same runs, with labels from k-means in z
-SHORT = 4  # epochs of stage 2, and of the stage "settle", of a dataset without a recipe
+START = "CC"
+LONGER = f"CC + {C3_EPOCHS} epochs"
+PUBLISHED = "C3"
+ADAPTIVE = "C3Adaptive"
+CHANGES: dict[str, dict[str, Any]] = {"head follows": {"head": "follow"}, "ζ auto": {"zeta": "auto"}}
+REJECTED: dict[str, dict[str, Any]] = {"joint from the start": {"head": "joint"}}  # two seeds are enough
+IN_Z = {PUBLISHED: "C3, k-means in z", ADAPTIVE: "C3Adaptive, k-means in z"}  # other labels of the same runs
 FALL = 0.02  # of ACC, below its own start: too far
 HEAD = (
     "| variant | ACC | NMI | ARI | ACC − its CC | worst seed | ζ | positives / (2N/M) | "
@@ -32,12 +33,12 @@ HEAD = (
 
 
 def jobs(setting: Setting) -> list[Job]:
-    epochs, found = setting.resolved("c3").params.get("epochs", SHORT), []
+    found = []
     for seed in setting.seeds:
-        found += [setting.default_start(seed, name=START), setting.default_start(seed, 2 * epochs, LONGER)]
-        for name, change in (CHANGES | (LOST if seed in setting.seeds[:2] else {})).items():
-            found.append(setting.default_c3(seed, name, **(STAGE_2 | {"epochs": 2 * epochs} | change)))
-        found.append(setting.default_c3(seed, DEFAULT, epochs=epochs))
+        found += [setting.start(seed), setting.start(seed, C3_EPOCHS, LONGER), setting.c3(seed, PUBLISHED)]
+        for name, change in (CHANGES | (REJECTED if seed in setting.seeds[:2] else {})).items():
+            found.append(setting.adaptive(seed, name, **OFF | change))
+        found.append(setting.adaptive(seed, ADAPTIVE))
     return found
 
 
@@ -56,15 +57,15 @@ def rows(setting: Setting, results: Results) -> Rows:
 
 
 def write(setting: Setting, results: Results, out: Path) -> list[Path]:
-    """Write beyond.csv, in which other datasets are kept; the table; the figure and the findings."""
+    """Write departures.csv, in which other datasets are kept; the table; the figure and the findings."""
     from c3clust.paper import redraw
 
-    path = out / "beyond.csv"
+    path = out / "departures.csv"
     others = [row for row in read_rows(path) if row["data"] != setting.data] if path.exists() else []
     found = others + rows(setting, results)
     write_rows(path, found)
-    write_atomically(out / "beyond-table.md", table(found).encode())
-    return [path, out / "beyond-table.md", *redraw("beyond", out)]
+    write_atomically(out / "departures-table.md", table(found).encode())
+    return [path, out / "departures-table.md", *redraw("departures", out)]
 
 
 def table(rows: Rows) -> str:
@@ -102,18 +103,18 @@ def findings(rows: Rows) -> list[Finding]:
     found = []
     for data in distinct(rows, "data"):
         here = select(rows, data=data)
-        start, default = select(here, variant=START), select(here, variant=DEFAULT)
-        for name in (PUBLISHED, "head follows", "readout z", "ζ auto", DEFAULT):
+        start, adaptive = select(here, variant=START), select(here, variant=ADAPTIVE)
+        for name in (PUBLISHED, "head follows", "C3, k-means in z", "ζ auto", ADAPTIVE):
             d = difference(select(here, variant=name), start)
             if d.n:
                 found.append(Finding(f"{data}: {name} beats its CC", f"ACC {d}", side(d)))
-        if worst := _gains(default, start):
+        if worst := _gains(adaptive, start):
             ok = enough(min(worst) >= -FALL, len(worst))
-            claim = f"{data}: no seed of the default more than {FALL * 100:.0f} points below its CC"
+            claim = f"{data}: no seed of C3Adaptive more than {FALL * 100:.0f} points below its CC"
             found.append(Finding(claim, f"worst of {len(worst)} seeds {min(worst):+.3f}", ok))
-        d = difference(default, select(here, variant=LONGER))
+        d = difference(adaptive, select(here, variant=LONGER))
         if d.n:
-            found.append(Finding(f"{data}: the gain is not the epochs", f"ACC, default − {LONGER} {d}", side(d)))
+            found.append(Finding(f"{data}: the gain is not the epochs", f"ACC, C3Adaptive − {LONGER} {d}", side(d)))
     return found
 
 

@@ -3,17 +3,19 @@
 from c3clust.bench import Job
 from c3clust.bench.statistics import METRICS
 from c3clust.paper.findings import LIMIT, Finding, at_most, difference
-from c3clust.paper.setting import Setting
+from c3clust.paper.setting import OFF, Setting
 from c3clust.paper.style import PAGE, colours, dots, footer, named_lines, panels
 from c3clust.paper.values import Figure, Results, Rows, distinct, scores_of, select
 
 ORDER = 13
+FOLLOW = "C3, head follows"
 
 
 def jobs(setting: Setting) -> list[Job]:
     found = []
     for seed in setting.seeds:
-        found += [setting.start(seed), setting.c3(seed, "C3, frozen"), setting.c3(seed, "C3, follow", head="follow")]
+        found += [setting.start(seed), setting.c3(seed)]
+        found.append(setting.adaptive(seed, FOLLOW, **OFF | {"head": "follow"}))
     return found
 
 
@@ -21,7 +23,7 @@ def rows(setting: Setting, results: Results) -> Rows:
     found = []
     for r in results:
         name = "CC" if r.job.method == "cc" else "C3"
-        head = "own head" if name == "CC" else f"head {r.job.params['head']}"
+        head = {"CC": "own head", FOLLOW: "head follow"}.get(r.job.name, "head frozen")
         readouts = [(head, r.scores)] + ([] if head == "head follow" else [("k-means in z", r.scores_z)])
         for readout, scores in readouts:
             if scores:

@@ -3,28 +3,19 @@
 from c3clust.bench import Job
 from c3clust.bench.statistics import ENOUGH, METRICS, paired
 from c3clust.paper.findings import Finding, side
-from c3clust.paper.setting import STAGE_2, Setting
+from c3clust.paper.setting import C3_EPOCHS, Setting
 from c3clust.paper.style import COLOURS, PAGE, dots, footer, named_lines, panels
 from c3clust.paper.values import Figure, Results, Rows, distinct, select
 
 ORDER = 12
-MORE = 8  # epochs: about what stage 2 and the stage "settle" take by default on a small set
-PAIRS = {
-    "as published: C3 − CC": ("C3 as published", "CC as published"),
-    "as published: C3 − CC + 20 epochs": ("C3 as published", "CC as published + 20 epochs"),
-    "default: C3 − CC": ("C3 (default)", "CC (default)"),
-    f"default: C3 − CC + {MORE} epochs": ("C3 (default)", f"CC (default) + {MORE} epochs"),
-}
+LONGER = f"CC + {C3_EPOCHS} epochs"
+PAIRS = {"C3 − CC": ("C3", "CC"), f"C3 − {LONGER}": ("C3", LONGER)}
 
 
 def jobs(setting: Setting) -> list[Job]:
     found = []
     for seed in setting.seeds:
-        found += [setting.start(seed, name="CC as published"), setting.c3(seed, "C3 as published")]
-        found += [setting.start(seed, STAGE_2["epochs"], "CC as published + 20 epochs")]
-        if not setting.is_paper_size:
-            found += [setting.default_start(seed), setting.default_c3(seed)]
-            found += [setting.default_start(seed, MORE, f"CC (default) + {MORE} epochs")]
+        found += [setting.start(seed), setting.c3(seed), setting.start(seed, C3_EPOCHS, LONGER)]
     return found
 
 
@@ -58,7 +49,7 @@ def draw(rows: Rows) -> Figure:
             axis.plot([d.low, d.high], [i, i], color=colour, linewidth=4, alpha=0.3, solid_capstyle="butt")
             dots(axis, i, gains, colour)
         axis.axvline(0, color="#888888", linewidth=0.8)
-        named_lines(axis, f"difference in {metric.upper()}", [name.replace(": ", ":\n") for name in names])
+        named_lines(axis, f"difference in {metric.upper()}", names)
     n = len(distinct(rows, "seed"))
     bar = "95 % t interval of the mean" if n >= ENOUGH else "smallest to largest"
     footer(figure, f"dots: {n} seed{'s' if n > 1 else ''}; tick: mean; bar: {bar}")

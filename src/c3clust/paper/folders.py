@@ -1,7 +1,7 @@
-"""Folders as people have them: small, uneven, texts, tables, from scratch; C3 beside the simple ways.
+"""Folders as people have them: small, uneven, texts, tables, from scratch; Consensus beside other methods.
 
-`--data DIR` names a folder of archives (cases.py); without it only the built-in cases are run. "C3 by views" is C3
-before guidance by neighbours; it starts from the CC of its seed. "C3 as published" is recipes.AS_PUBLISHED with BUDGET.
+`--data DIR` names a folder of archives (cases.py); without it only the built-in cases are run. C3 starts from the CC of
+its seed. CC, C3 and C3Adaptive are given the encoder that Consensus uses.
 """
 
 from collections.abc import Sequence
@@ -21,18 +21,20 @@ from c3clust.paper.findings import Finding, difference, side
 from c3clust.paper.setting import Setting
 from c3clust.paper.style import BLACK, BLUE, ORANGE, PAGE, RED, footer, named_lines, panels
 from c3clust.paper.values import Figure, Results, Rows, distinct, scores_of, select, write_rows
-from c3clust.recipes import AS_PUBLISHED
 from c3clust.runs.run import FEATURES
 
 ORDER = 21
 PARTIAL = True
-KMEANS, CC, PUBLISHED, VIEWS, NOW = "k-means", "CC", "C3 as published", "C3 by views", "C3"
+KMEANS = "k-means"
+CC = "CC"
+C3 = "C3"
+ADAPTIVE = "C3Adaptive"
+NOW = "Consensus"
 SHORT: tuple[str, ...] = (KMEANS, NOW)  # run first, so that an interrupted study still compares them
-COMPARED: tuple[str, ...] = (CC, VIEWS, PUBLISHED)  # the expensive ones; () leaves them out
+COMPARED: tuple[str, ...] = (CC, C3, ADAPTIVE)  # the expensive ones; () leaves them out
 PARTS: dict[str, dict[str, Any]] = {
-    "C3, prior even": {"prior": "even"}, "C3, prior free": {"prior": "free"}, "C3, one member": {"members": 1},
+    "prior even": {"prior": "even"}, "prior free": {"prior": "free"}, "one member": {"members": 1},
 }  # fmt: skip
-BUDGET = {"cc_epochs": "auto", "cc_lr": 1e-3, "lr": 1e-4}  # of "as published" on a CPU: the package's epochs and rates
 COLUMNS = [
     "case",
     "n",
@@ -62,14 +64,14 @@ def jobs(setting: Setting) -> list[Job]:
 def _ways(case: Case, place: str, seed: int, group: Sequence[str]) -> list[Job]:
     """The jobs of a case and a seed, of those names. From scratch there are no parts."""
 
-    def job(name: str, method: str = "c3", start: Job | None = None, **params: Any) -> Job:
-        given = {"n_clusters": case.n_clusters, **case.params, **params}
+    def job(name: str, method: str = "consensus", start: Job | None = None, **params: Any) -> Job:
+        given = {"n_clusters": case.n_clusters, "encoder": "auto", **case.params, **params}
         return Job(place, method, given, seed, name, start, case.options)
 
     cc = job(CC, "cc")
-    views, published = job(VIEWS, start=cc, guidance="views"), job(PUBLISHED, **AS_PUBLISHED | BUDGET)
+    others = [job(C3, "c3", start=cc), job(ADAPTIVE, "c3_adaptive")]
     parts = [job(name, **change) for name, change in PARTS.items() if case.features]
-    return [each for each in (job(KMEANS, "kmeans"), job(NOW), cc, views, published, *parts) if each.name in group]
+    return [each for each in (job(KMEANS, "kmeans"), job(NOW), cc, *others, *parts) if each.name in group]
 
 
 def rows(setting: Setting, results: Results) -> Rows:
@@ -116,9 +118,9 @@ def _unfinished(results: Results) -> str:
 
 
 def table(rows: Rows) -> str:
-    """ACC of each case, mean (worst seed), with the estimate of C3; each part alone; and the sums of both."""
-    main = [name for name in (KMEANS, umap.NAME, CC, PUBLISHED, VIEWS, NOW) if select(rows, method=name)]
-    head = ["case", "n", "clusters", *main, "C3 − k-means", "estimated − true", "doubtful"]
+    """ACC of each case, mean (worst seed), with the estimate of Consensus; each part alone; and the sums of both."""
+    main = [name for name in (KMEANS, umap.NAME, CC, C3, ADAPTIVE, NOW) if select(rows, method=name)]
+    head = ["case", "n", "clusters", *main, f"{NOW} − k-means", "estimated − true", "doubtful"]
     gain, error, lines = gains(rows), errors(rows), []
     for case in distinct(rows, "case"):
         here = select(rows, case=case)
@@ -129,16 +131,16 @@ def table(rows: Rows) -> str:
     text = markdown_table(head, lines)
     if parts := [row for row in rows if row["method"] in PARTS]:
         seeds = set(distinct(parts, "seed"))
-        same = [row for row in rows if row["seed"] in seeds]  # C3 beside its parts: the seeds that these have
+        same = [row for row in rows if row["seed"] in seeds]  # Consensus beside its parts: the seeds that these have
         scores = [
             [case, *(_score(select(same, case=case, method=p)) for p in (*PARTS, NOW))]
             for case in distinct(parts, "case")
         ]
-        text += f"\nEach part of C3 alone, {_seeds(parts)}:\n\n" + markdown_table(["case", *PARTS, NOW], scores)
+        text += f"\nEach part of Consensus alone, {_seeds(parts)}:\n\n" + markdown_table(["case", *PARTS, NOW], scores)
     close, below = sum(abs(e) <= CLOSE for e in error.values()), sum(g < -0.01 for g in gain.values())
     summary = [
         "ACC, mean (worst seed). " + "; ".join(f"{name}: {_seeds(select(rows, method=name))}" for name in main) + ".",
-        f"C3 − k-means, mean of {len(gain)} cases: {_over_cases(gain).mean:+.3f}; more than 1 point below in {below}.",
+        f"{NOW} − k-means, mean of {len(gain)} cases: {_over_cases(gain).mean:+.3f}; over 1 point below in {below}.",
         f"Estimated accuracy within {CLOSE} of ACC in {close} of {len(error)} cases.",
         f"Runs more than {WORSE} below k-means, not doubtful: {', '.join(silently_worse(rows)) or 'none'}.",
     ]
@@ -148,21 +150,21 @@ def table(rows: Rows) -> str:
 
 
 def gains(rows: Rows, other: str = KMEANS) -> dict[str, float]:
-    """ACC of C3 less that of another method, mean over the seeds that both have, of each case that has both."""
+    """ACC of Consensus less that of another method, mean over the seeds that both have, of each case that has both."""
     one, two = select(rows, method=NOW), select(rows, method=other)
     found = {case: difference(select(one, case=case), select(two, case=case)) for case in distinct(one, "case")}
     return {case: d.mean for case, d in found.items() if d.n}
 
 
 def errors(rows: Rows) -> dict[str, float]:
-    """Estimated accuracy of C3 less its ACC, mean over seeds, of each case."""
+    """Estimated accuracy of Consensus less its ACC, mean over seeds, of each case."""
     known = [row for row in select(rows, method=NOW) if row["estimated_accuracy"] != ""]
     each = {case: select(known, case=case) for case in distinct(known, "case")}
     return {case: float(np.mean([r["estimated_accuracy"] - r["acc"] for r in here])) for case, here in each.items()}
 
 
 def silently_worse(rows: Rows) -> list[str]:
-    """The runs of C3 that are WORSE than the k-means of their seed and not reported as doubtful."""
+    """The runs of Consensus that are WORSE than the k-means of their seed and not reported as doubtful."""
     simple = {(row["case"], row["seed"]): row["acc"] for row in select(rows, method=KMEANS)}
     pairs = [(row, simple.get((row["case"], row["seed"]), 0.0)) for row in select(rows, method=NOW)]
     return [f"{r['case']} seed {r['seed']:g}" for r, acc in pairs if r["acc"] < acc - WORSE and r["doubtful"] != 1]
@@ -188,9 +190,9 @@ def findings(rows: Rows) -> list[Finding]:
             ok = bool(np.mean(acc) >= mean and min(acc) >= least)
             measured = f"mean {np.mean(acc):.3f}, worst of {len(acc)} seeds {min(acc):.3f}"
             found.append(Finding(claim, measured, _verdict(ok, len(acc) >= seeds)))
-    for other in (VIEWS, PUBLISHED, CC, *PARTS):
+    for other in (ADAPTIVE, C3, CC, *PARTS):
         if (d := _over_cases(gains(rows, other))).n:
-            found.append(Finding(f"C3 is better than {other}, mean over cases", f"ACC {d}", side(d)))
+            found.append(Finding(f"{NOW} is better than {other}, mean over cases", f"ACC {d}", side(d)))
     return found
 
 
@@ -198,7 +200,7 @@ def draw(rows: Rows) -> Figure:
     """ACC of each case (dot: mean, line: worst to best seed), and estimated against true accuracy (a dot per run)."""
     cases = distinct(rows, "case")
     figure, (left, right) = panels(2, PAGE, max(2.6, 0.24 * len(cases) + 1))
-    for name, colour, shift in ((KMEANS, ORANGE, -0.22), (VIEWS, BLUE, 0), (NOW, RED, 0.22)):
+    for name, colour, shift in ((KMEANS, ORANGE, -0.22), (ADAPTIVE, BLUE, 0), (NOW, RED, 0.22)):
         for line, case in enumerate(cases):
             if acc := [row["acc"] for row in select(rows, case=case, method=name)]:
                 left.plot([min(acc), max(acc)], [line + shift] * 2, color=colour)
@@ -211,8 +213,8 @@ def draw(rows: Rows) -> Figure:
     right.fill_between([low, 1], [low - CLOSE, 1 - CLOSE], [low + CLOSE, 1 + CLOSE], color="#f0f0f0", linewidth=0)
     right.plot([low, 1], [low, 1], color=BLACK, linewidth=0.8)
     right.plot(*np.reshape(points, (-1, 2)).T, "o", color=RED, markersize=3, alpha=0.7, markeredgewidth=0)
-    right.set(xlabel="ACC of C3", ylabel="estimated without labels", xlim=(low, 1.01), ylim=(low, 1.01))
-    footer(figure, f"{_seeds(select(rows, method=NOW))} of C3; lines: worst to best seed; grey: within {CLOSE}")
+    right.set(xlabel=f"ACC of {NOW}", ylabel="estimated without labels", xlim=(low, 1.01), ylim=(low, 1.01))
+    footer(figure, f"{_seeds(select(rows, method=NOW))} of {NOW}; lines: worst to best seed; grey: within {CLOSE}")
     return figure
 
 

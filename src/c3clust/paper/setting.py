@@ -1,8 +1,7 @@
-"""The runs that the experiments share on a dataset: C3 as published, and C3 with the package's defaults.
+"""The runs that the experiments share on a dataset: CC, C3 from that CC, and C3Adaptive from that CC.
 
-"As published" is `recipes.AS_PUBLISHED` with two differences. The learning rates, the batch sizes and the epochs of
-stage 1 are those of the dataset's recipe: for the paper's datasets they are the paper's, for small ones they are
-budgets for a CPU. The recipe's zeta is used where it has one (Tiny-ImageNet).
+Network, views and epochs are those of the dataset's recipe: for the paper's datasets they are the paper's, for small
+ones they are budgets for a CPU.
 """
 
 from collections.abc import Sequence
@@ -14,13 +13,12 @@ from c3clust import recipes
 from c3clust.bench import Job
 from c3clust.bench.plan import given_network
 from c3clust.bench.rehearsal import Rehearsal
-from c3clust.recipes import AS_PUBLISHED
+from c3clust.methods.c3 import C3
 from c3clust.recipes.resolve import Resolved, resolve
 
-STAGE_1: dict[str, Any] = {name: AS_PUBLISHED[f"cc_{name}"] for name in ("warmup", "schedule")}
-STAGE_2: dict[str, Any] = {
-    name: AS_PUBLISHED[name] for name in ("zeta", "gamma", "head", "settle", "readout", "guard", "schedule", "epochs")
-}
+C3_EPOCHS = 20  # of stage 2: the paper's
+OFF: dict[str, Any] = {"zeta": C3.zeta, "head": "frozen", "settle": 0, "guard": False, "epochs": C3_EPOCHS}
+"""C3Adaptive without its changes of stage 2: C3."""
 CC_EPOCHS = 60  # of a dataset without a recipe
 
 
@@ -37,7 +35,7 @@ class Setting:
     out: Path = Path("runs/paper")
     rehearsal: Rehearsal | None = None
     methods: Sequence[str] = ()
-    network: str | None = None  # the start of all, instead of a CC that is trained; "{seed}" in its path is the seed
+    network: str | None = None  # replaces the CC that is trained; "{seed}" in its path is the seed
 
     @property
     def n_clusters(self) -> int:
@@ -51,52 +49,42 @@ class Setting:
 
     @property
     def is_paper_size(self) -> bool:
-        """Whether the recipe is the paper's own, so that there are no package defaults to compare with."""
-        return self.resolved("c3").params.get("head") == AS_PUBLISHED["head"]
+        """Whether the recipe has the paper's own network and budget."""
+        return self.recipe_name is not None and "base" in recipes.load(self.recipe_name)
 
     @property
     def batch_size(self) -> int:
-        size = int(self.resolved("c3").params.get("batch_size", AS_PUBLISHED["batch_size"]))
+        size = int(self.resolved("c3").params.get("batch_size", C3.batch_size))
         return min(size, (self.rehearsal and self.rehearsal.batch) or size)
 
     def start(self, seed: int, extra: int = 0, name: str = "CC") -> Job:
-        """CC as published; since its rate is constant, `extra` epochs continue the run without them."""
-        return self._cc(seed, extra, name, STAGE_1)
+        """CC; since its rate is constant, `extra` epochs continue the run without them."""
+        run = self.resolved("cc")
+        params = dict(run.params)
+        if self.network is not None:
+            params |= given_network(self.network, seed, extra)
+        else:
+            params["epochs"] = params.get("epochs", CC_EPOCHS) + extra
+        after = self.start(seed) if extra else None
+        job = Job(run.source, "cc", params, seed, name, options=run.options, after=after)
+        return self.shortened(job, 2 if extra else 1)
 
     def c3(self, seed: int, name: str = "C3", **changes: Any) -> Job:
-        """C3 as published, from `start`; `changes` are parameters of stage 2."""
-        given = self.resolved("c3").params
-        zeta = {"zeta": given["zeta"]} if "zeta" in given else {}
-        return self._c3(seed, name, STAGE_2 | zeta | changes, self.start(seed))
+        """C3 from `start`; `changes` are parameters of stage 2."""
+        return self._from_start("c3", seed, name, {"epochs": C3_EPOCHS} | changes)
 
-    def default_start(self, seed: int, extra: int = 0, name: str = "CC (default)") -> Job:
-        """CC with the package's defaults and the recipe's budget; `extra` epochs more, within one schedule."""
-        return self._cc(seed, extra, name, {})
+    def adaptive(self, seed: int, name: str = "C3Adaptive", **changes: Any) -> Job:
+        """C3Adaptive from `start`, as many epochs as C3 with its last stage; `changes` are parameters of stage 2."""
+        return self._from_start("c3_adaptive", seed, name, {"epochs": C3_EPOCHS // 2} | changes)
 
-    def default_c3(self, seed: int, name: str = "C3 (default)", **changes: Any) -> Job:
-        """C3 with the package's defaults, from `default_start`; `changes` are parameters of stage 2."""
-        return self._c3(seed, name, changes, self.default_start(seed))
+    def _from_start(self, method: str, seed: int, name: str, changes: dict[str, Any]) -> Job:
+        run = self.resolved(method)
+        stage_2 = {key: value for key, value in run.params.items() if not key.startswith("cc_")}
+        return self.shortened(Job(run.source, method, stage_2 | changes, seed, name, self.start(seed), run.options))
 
     def resolved(self, method: str) -> Resolved:
         """What the recipe means for the method."""
         return resolve(method, self.recipe_name, source=self.data, count_classes=True)
-
-    def _cc(self, seed: int, extra: int, name: str, changes: dict[str, Any]) -> Job:
-        run = self.resolved("cc")
-        params = run.params | changes
-        if self.network is not None:
-            params |= given_network(self.network, seed, extra)
-        elif extra or changes:
-            params["epochs"] = params.get("epochs", CC_EPOCHS) + extra
-        constant = params.get("schedule") == "constant" and params.get("warmup") == 0
-        after = self._cc(seed, 0, name, changes) if extra and constant else None
-        job = Job(run.source, "cc", params, seed, name, options=run.options, after=after)
-        return self.shortened(job, 2 if extra else 1)
-
-    def _c3(self, seed: int, name: str, changes: dict[str, Any], start: Job) -> Job:
-        run = self.resolved("c3")
-        stage_2 = {key: value for key, value in run.params.items() if not key.startswith("cc_")}
-        return self.shortened(Job(run.source, "c3", stage_2 | changes, seed, name, start, run.options))
 
     def shortened(self, job: Job, epochs: int = 1) -> Job:
         """The job, or what is rehearsed of it."""

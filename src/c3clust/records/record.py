@@ -3,9 +3,10 @@
 The record is plain data: numbers, strings, lists and dicts. It contains no array of the size of the dataset.
 Fields that other parts of the package read:
 
-    data     {"place", "kind": "image" | "vector" | "text" | "table", "n", "shape", "fingerprint", "policy",
-              "classes" (or null), "skipped": [[name, reason], ...], "copies": how many samples duplicates.csv lists,
-              "taken": the part of the source that was clustered, "" for all, "left": what was not, one text each}
+    data     {"place", "kind": "image" | "vector" | "text" | "table", "n", "shape", "fingerprint", "content": what the
+              samples show (data/content.py), "classes" (or null), "skipped": [[name, reason], ...], "copies": how many
+              samples duplicates.csv lists, "taken": the part of the source that was clustered, "" for all, "left":
+              what was not, one text each}
     stages   one dict per training stage, in order:
              {"name": "cc" | "c3" | ..., "epochs": int, "seconds": float,
               "curves": {"loss": [one float per epoch], "instance_loss": [...], "positives_per_view": [...],
@@ -15,14 +16,17 @@ Fields that other parts of the package read:
     encoder  of a run on the features of an encoder: {"name", "what", "weights", "licence",
              "labels": "yes" | "no" | "unknown", "trained_on", "views", "features", "finetuned", "seconds", ...}; else
              null. Runs whose encoder was trained with labels do not belong in the same table as others.
-    quality  without labels, of a C3 run that is guided by neighbours: {"estimated_accuracy", "interval": [low, high],
-             "prior", "agreement": {prior: mean adjusted Rand index of the members}, "comparison" with k-means:
-             {"agreement", "kept": [C3, k-means], "supported": [C3, k-means], "simple_is_as_good", "doubtful"}}; else
-             null
+    augment  how the views were made that the network was trained with: {"policy", and its parameters}; "none" for a
+             method without views. Views that an encoder was given are those of encoder["augment"]
+    quality  without labels, of a method that estimates it: {"estimated_accuracy", "interval": [low, high], "prior",
+             "source": who made the labels, "members" or "k-means",
+             "agreement": {prior: mean adjusted Rand index of the members}, "comparison" with k-means:
+             {"agreement", "kept": [members, k-means], "supported": [members, k-means], "simple_is_as_good",
+             "doubtful"}}; else null
     choice   of a run that found its number of clusters: {"chosen", "runner_up", "reason", "ks": the numbers tried, and
              one value for each of them in "score", "low", "high", "above_cloud", "kept" and "stability"; "structure",
-             "looked_at", "seconds" (choose_k/choice.py); "merges": [[clusters], [clusters], distance] and
-             "splits": [cluster, size, size, silhouette] (choose_k/tree.py)}; else null
+             "looked_at", "seconds" (n_clusters/choice.py); "merges": [[clusters], [clusters], distance] and
+             "splits": [cluster, size, size, silhouette] (n_clusters/tree.py)}; else null
     scores   {"acc", "nmi", "ari"} of the final labels, if true labels are known; else null
     suggested_names   of the clusters of the model, by number: {"name", "source"}; guesses, which nothing uses by itself
     change   of a run that was split or regrouped: {"op": "split", "cluster", "into"} or {"op": "regroup", "before"};
@@ -71,7 +75,7 @@ class Data(TypedDict, total=False):
     n: Count
     shape: list[Count]
     fingerprint: str
-    policy: str
+    content: str
     classes: list[str] | None
     skipped: list[Annotated[list[str], Limits(min_length=2, max_length=2)]]
     copies: Count
@@ -81,6 +85,8 @@ class Data(TypedDict, total=False):
 
 @open_ended
 class Guard(TypedDict, total=False):
+    returned: Count
+    limits: dict[str, Number]
     told: list[str]
     decision: dict[str, Any] | None
 
@@ -91,6 +97,7 @@ class Stage(TypedDict, total=False):
 
     name: str
     epochs: Count
+    batch_size: Count
     seconds: Number
     curves: dict[str, list[Number | list[Number] | None]]
     guard: Guard
@@ -142,6 +149,7 @@ class RunRecord:
     stages: list[Annotated[dict[str, Any], Layout(Stage)]] = field(default_factory=list)
     seconds: Number = 0.0
     encoder: Annotated[dict[str, Any], Layout(EncoderNote)] | None = None
+    augment: dict[str, Any] | None = None
     quality: dict[str, Any] | None = None
     choice: Annotated[dict[str, Any], Layout(ChoiceNote)] | None = None
     scores: dict[str, Number] | None = None

@@ -14,7 +14,7 @@ from c3clust.report.build import build
 from c3clust.report.facts import Facts
 from c3clust.report.findings import findings
 from c3clust.report.page import render, write
-from c3clust.report.verdict import verdict
+from c3clust.report.verdict import Summary, summarise, verdict
 from c3clust.report.view import View
 
-__all__ = ["Facts", "View", "build", "findings", "render", "verdict", "write"]
+__all__ = ["Facts", "Summary", "View", "build", "findings", "render", "summarise", "verdict", "write"]

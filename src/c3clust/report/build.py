@@ -60,7 +60,8 @@ def build(
     n_clusters = n_clusters or int(labels.max()) + 1
     if labels.min() < -1 or labels.max() >= n_clusters:
         raise InputError(f"labels range from {labels.min()} to {labels.max()}: they must be in 0 to {n_clusters - 1}.")
-    apart, n_all = bool((labels < 0).any()), n_clusters + bool((labels < 0).any())
+    unassigned = bool((labels < 0).any())
+    n_all = n_clusters + unassigned
     labels = np.where(labels < 0, n_clusters, labels)
     truth, classes = _truth(y, classes, n)
     sizes = np.bincount(labels, minlength=n_all)
@@ -111,7 +112,7 @@ def build(
         original=copies.original[index],
         copies=_groups(copies, names),
         n_copies=len(copies.copies),
-        apart=apart,
+        unassigned=unassigned,
         file_words=name_traits(names, labels, n_all) if noun == "image" else None,
         classes_seen=None if seen is None else class_traits(*seen, labels, n_all),
         outliers=[(str(names[i]), outlier) for i, outlier in worst[:MAX_GROUPS]],

@@ -12,18 +12,31 @@ from c3clust.records.record import RunRecord
 
 __all__ = ["model_card"]
 
-PAPER = "https://arxiv.org/abs/2211.07136"
 PIPELINES = {"image": "image-feature-extraction", "text": "feature-extraction"}
 METRICS = {"acc": ("accuracy", "ACC"), "nmi": ("nmi", "NMI"), "ari": ("ari", "ARI")}
 
 
 def model_card(
-    method: str, what: str, n_clusters: int, names: Mapping[int, str], record: RunRecord | None = None
+    method: str,
+    what: str,
+    n_clusters: int,
+    names: Mapping[int, str],
+    record: RunRecord | None = None,
+    references: str = "",
 ) -> str:
-    """The text of README.md. what: the first line of the method's file; names: those that clusters were given."""
+    """The text of README.md. what: the first line of the method's file; names: those that clusters were given.
+
+    references: the section of the method's documentation.
+    """
     header = _header(method, record)
     parts = [f"# {n_clusters} clusters by {method}", f"{what.rstrip('.')}, fitted with c3clust.", *_use()]
-    parts += [*_data(record), *_results(record), *_clusters(n_clusters, names), *_limits(method, record)]
+    parts += [
+        *_data(record),
+        *_results(record),
+        *_clusters(n_clusters, names),
+        *_limits(record),
+        *_references(references),
+    ]
     return f"---\n{header}\n---\n\n" + "\n\n".join(parts) + "\n"
 
 
@@ -87,15 +100,19 @@ def _clusters(n_clusters: int, names: Mapping[int, str]) -> list[str]:
     return ["## Clusters", f"{n_clusters} numbers, of which these have names:\n\n{listed}"]
 
 
-def _limits(method: str, record: RunRecord | None) -> list[str]:
+def _limits(record: RunRecord | None) -> list[str]:
     lines = [
         "- Clusters are groups of samples that are similar to the model. They are not classes: no labels were used.",
         "- Samples that differ from the training data are assigned to one of the clusters too.",
     ]
-    if method != "c3":
+    if record is None or record.quality is None:
         lines.append("- The confidence of this method is not calibrated: it only ranks the samples.")
     lines += [f"- {note}" for note in (record.notes if record else ())]
-    return ["## Limits", "\n".join(lines), f"C3: Sadeghi, Hojjati, Armanfard, BMVC 2023, {PAPER}"]
+    return ["## Limits", "\n".join(lines)]
+
+
+def _references(text: str) -> list[str]:
+    return ["## References", text] if text else []
 
 
 def _name(record: RunRecord) -> str:

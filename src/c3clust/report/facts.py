@@ -16,23 +16,23 @@ from c3clust.report.view import View
 
 __all__ = ["Facts", "Quality"]
 
-FEW = 4  # samples per cluster; below, C3 on features returns the clusters of k-means
 LISTED = 6  # clusters that are listed by name
 
 
 @dataclass(frozen=True)
 class Quality:
-    """`quality` of the record, checked. Pairs are [C3, k-means]."""
+    """`quality` of the record, checked. Pairs are [members, k-means]."""
 
     estimate: float
     interval: tuple[float, float]
     prior: float
     agreement: Mapping[str, float]
-    same: float  # fraction of samples on which C3 and k-means agree
+    same: float  # fraction of samples on which members and k-means agree
     kept: tuple[float, float]
     supported: tuple[float, float]
     simple: bool  # k-means is as good, and the result is its
     doubtful: bool  # k-means is another result, as well supported
+    source: str  # who made the labels: "members" or "k-means"
 
     @classmethod
     def of(cls, raw: Any) -> "Quality | None":
@@ -55,6 +55,7 @@ class Quality:
                 (float(comparison["supported"][0]), float(comparison["supported"][1])),
                 simple,
                 comparison["doubtful"] is True and not simple,
+                str(raw["source"]),
             )
         except (KeyError, TypeError, ValueError, IndexError, AttributeError):
             return None
@@ -66,7 +67,7 @@ class Facts:
 
     sizes: {cluster: samples} of the current clusters; confidence: mean, None if not known; distinct: samples
     that differ, None if not known; merged: how many clusters fewer there are since the user merged some; copies:
-    samples that are copies of others; outliers: samples that belong nowhere; apart: whether they are in no cluster.
+    samples that are copies of others.
     """
 
     record: RunRecord
@@ -79,8 +80,6 @@ class Facts:
     distinct: int | None = None
     merged: int = 0
     copies: int = 0
-    outliers: int = 0
-    apart: bool = False
 
     @classmethod
     def of(cls, record: RunRecord, view: View, edits: Edits, run: str = "RUN") -> "Facts":
@@ -98,8 +97,6 @@ class Facts:
             distinct=view.distinct,
             merged=edits.n_clusters - len(live),
             copies=view.n_copies,
-            outliers=view.n_outliers,
-            apart=view.apart,
         )
 
     @classmethod
@@ -140,10 +137,8 @@ class Facts:
 
     @property
     def by_kmeans(self) -> bool:
-        """Whether a C3 run returned the clusters of k-means."""
-        quality = self.quality
-        few = self.n < FEW * self.record.n_clusters and not self.from_scratch
-        return quality is not None and (quality.simple or few)
+        """Whether the labels are those of k-means, although another method was asked for."""
+        return self.quality is not None and self.quality.source == "k-means"
 
     def name(self, cluster: int) -> str:
         return self.names.get(cluster, f"cluster {cluster}")

@@ -4,15 +4,14 @@ Each rule is a function of Facts that yields Findings; `findings` applies all ru
 training_findings.py.
 """
 
-import shlex
 from collections.abc import Iterator
 
-from c3clust.records.record import RunRecord
 from c3clust.report import training_findings
-from c3clust.report.facts import FEW, Facts, capital
+from c3clust.report.facts import Facts, capital
 from c3clust.report.finding import LEVELS, Finding
+from c3clust.report.refit import kmeans_command
 
-__all__ = ["findings", "kmeans_command", "skipped_files"]
+__all__ = ["findings"]
 
 ENOUGH = 0.75  # lower end of the estimated accuracy from which a result is called good
 HALF = 0.5  # estimated accuracy below which most samples are in a wrong cluster
@@ -83,9 +82,9 @@ def doubtful(facts: Facts) -> Iterator[Finding]:
 
 
 def simple(facts: Facts) -> Iterator[Finding]:
-    """K-means is as good as C3, and its result is returned."""
+    """K-means is as good as the vote of the members, and its result is returned."""
     if facts.quality is not None and facts.quality.simple:
-        text = "K-means on the same features is as good as C3 here, so these are the clusters of k-means."
+        text = "K-means on the same features is as good here, so these are the clusters of k-means."
         advice = "If they do not look right, try another number of clusters" + _other_encoder(facts) + "."
         yield Finding("note", "simple", text, advice)
 
@@ -154,8 +153,8 @@ def unsure(facts: Facts) -> Iterator[Finding]:
 
 def unreadable(facts: Facts) -> Iterator[Finding]:
     """Files that were skipped."""
-    if skipped := skipped_files(facts.record):
-        listed = ", ".join(f"{name} ({reason[0]})" if reason else name for name, *reason in skipped[:3])
+    if skipped := facts.record.data.get("skipped"):
+        listed = ", ".join(f"{name} ({reason})" for name, reason in skipped[:3])
         more = f", and {len(skipped) - 3:,} more" if len(skipped) > 3 else ""
         files = "1 file was" if len(skipped) == 1 else f"{len(skipped):,} files were"
         text = f"{files} unreadable and skipped: {listed}{more}."
@@ -166,7 +165,7 @@ def sparse(facts: Facts) -> Iterator[Finding]:
     """Too few samples to learn from."""
     each = facts.n / facts.record.n_clusters
     if 0 < each < SPARSE:
-        simple = ", so these are the clusters of k-means" if facts.quality is not None and each < FEW else ""
+        simple = ", so these are the clusters of k-means" if facts.by_kmeans else ""
         found = facts.record.choice is not None
         are = f"is only 1 {facts.noun}" if round(each) == 1 else f"are only {each:.0f} {facts.noun}s"
         text = f"There {are} per {'' if found else 'requested '}cluster{simple}."
@@ -219,47 +218,8 @@ _RULES = (
 )
 
 
-def skipped_files(record: RunRecord) -> list[list[str]]:
-    """[name, reason] of each file that was skipped, as far as the record contains them."""
-    entries = record.data.get("skipped") or []
-    return [[str(part) for part in entry[:2]] for entry in entries if isinstance(entry, (list, tuple)) and entry]
-
-
 def in_hundred(share: float) -> int:
     return round(100 * share)
-
-
-def kmeans_command(record: RunRecord, run: str = "RUN") -> str:
-    """The command that fits k-means to the same features. run: the folder of this run, quoted for a shell."""
-    words = _without_method(record.command)
-    if not words:
-        words = ["c3clust", "fit", str(record.data.get("place") or "SOURCE"), "-k", str(record.n_clusters)]
-    words += ["--method", "kmeans"]
-    if record.encoder and record.data.get("kind", "image") == "image":
-        words += ["--encoder", str(record.encoder.get("name"))]
-    return f"{shlex.join(words)} -o {shlex.quote(shlex.split(run)[0] + '-kmeans')}"
-
-
-_WITH_VALUE = ("-o", "--out", "--method", "--set", "--encoder", "--checkpoint-minutes")
-_ALONE = ("--finetune", "--guard", "--no-guard", "--quiet", "-q", "--json")
-
-
-def _without_method(command: str) -> list[str]:
-    """The words of a `c3clust fit` without its method and folder; none if a recipe names the data."""
-    try:
-        given = iter(shlex.split(command))
-    except ValueError:
-        return []
-    words = []
-    for word in given:
-        name = word.partition("=")[0]
-        if name == "--recipe":
-            return []
-        if word in _WITH_VALUE:
-            next(given, None)
-        elif name not in (*_WITH_VALUE, *_ALONE):
-            words.append(word)
-    return words if words[:2] == ["c3clust", "fit"] else []
 
 
 def _how_to_improve(facts: Facts) -> str:

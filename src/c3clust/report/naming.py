@@ -69,8 +69,8 @@ def name_terms(name: str) -> set[str]:
 
 
 def _words(text: str) -> list[str]:
-    apart = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text)
-    return [word for word in re.findall(r"[^\W\d_]{3,}", apart.lower()) if word not in GENERAL]
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text)
+    return [word for word in re.findall(r"[^\W\d_]{3,}", spaced.lower()) if word not in GENERAL]
 
 
 def class_traits(classes: Sequence[str], scores: np.ndarray, labels: np.ndarray, n_clusters: int) -> Traits:

@@ -21,8 +21,10 @@ from c3clust.records.edits import Edits
 from c3clust.records.record import RunRecord
 from c3clust.records.tables import csv_text
 from c3clust.report import how_many
+from c3clust.report.facts import Facts
 from c3clust.report.naming import suggestion
 from c3clust.report.payload import payload
+from c3clust.report.verdict import Summary, summarise
 from c3clust.report.view import View
 
 __all__ = ["render", "write"]
@@ -40,21 +42,23 @@ def render(run_dir: Path) -> Path:
     """Write run_dir/report.html from record.json, view.npz and edits.json of the run folder."""
     run_dir = Path(run_dir)
     now = current(run_dir)
-    record, view = RunRecord.read(now / "record.json"), View.read(now)
-    return write(run_dir, record, view, Edits.read(now, view.n_clusters))
+    record = RunRecord.read(now / "record.json")
+    view = View.read(now)
+    write(run_dir, record, view, Edits.read(now, view.n_clusters))
+    return run_dir / FILE
 
 
-def write(run_dir: Path, record: RunRecord, view: View, edits: Edits | None = None) -> Path:
-    """Write report.html, clusters.csv and how_many.* atomically. The edits are those of the run folder unless given."""
+def write(run_dir: Path, record: RunRecord, view: View, edits: Edits | None = None) -> Summary:
+    """Write report.html, clusters.csv and how_many.csv atomically. Edits are those of the run folder unless given."""
     run_dir = Path(run_dir)
     edits = edits or Edits.read(run_dir, view.n_clusters)
-    text = page(payload(record, view, edits, str(run_dir)), view.sheets)
+    summary = summarise(Facts.of(record, view, edits, str(run_dir)))
+    text = page(payload(view, edits, summary, str(run_dir)), view.sheets)
     write_atomically(run_dir / FILE, text.encode())
-    if not (run_dir / how_many.PNG).exists() and (drawn := how_many.picture(record)):  # no edit changes it
-        write_atomically(run_dir / how_many.CSV, (how_many.table(record) or "").encode())
-        write_atomically(run_dir / how_many.PNG, drawn)
+    if not (run_dir / how_many.CSV).exists() and (evidence := how_many.table(record)):  # no edit changes it
+        write_atomically(run_dir / how_many.CSV, evidence.encode())
     write_atomically(run_dir / CLUSTERS, clusters_csv(view, edits).encode("utf-8", "surrogateescape"))
-    return run_dir / FILE
+    return summary
 
 
 def clusters_csv(view: View, edits: Edits) -> str:

@@ -16,11 +16,10 @@ from c3clust.records.outliers import FILE as OUTLIERS
 from c3clust.records.record import RunRecord
 from c3clust.report import confusion
 from c3clust.report.facts import Facts
-from c3clust.report.findings import findings, skipped_files
 from c3clust.report.how_many import how_many
 from c3clust.report.naming import suggestion
 from c3clust.report.training_findings import balanced, is_technical, training_rows
-from c3clust.report.verdict import verdict
+from c3clust.report.verdict import Summary
 from c3clust.report.view import View
 
 __all__ = ["payload"]
@@ -28,11 +27,14 @@ __all__ = ["payload"]
 MAX_EPOCHS = 400  # drawn points of a curve
 
 
-def payload(record: RunRecord, view: View, edits: Edits, run: str = "RUN") -> dict[str, Any]:
+def payload(view: View, edits: Edits, summary: Summary, run: str = "RUN") -> dict[str, Any]:
     """The content of the page as plain data for JSON."""
-    facts = Facts.of(record, view, edits, run)
-    found, view = findings(facts), view.merged(np.asarray(edits.target))
-    live, similarity, noun = edits.live, view.similarity(), view.noun
+    facts = summary.facts
+    record = facts.record
+    view = view.merged(np.asarray(edits.target))
+    live = edits.live
+    similarity = view.similarity()
+    noun = view.noun
     return {
         "title": f"{view.n:,} {noun}s in {facts.filled} cluster{'' if facts.filled == 1 else 's'}",
         "noun": noun,
@@ -45,11 +47,11 @@ def payload(record: RunRecord, view: View, edits: Edits, run: str = "RUN") -> di
         "seconds": _number(record.seconds),
         "confidence": _number(facts.confidence),
         "estimate": _estimate(facts),
-        "verdict": vars(verdict(facts, found)),
+        "verdict": vars(summary.verdict),
         "scores": _scores(record, view, edits),
         "edits": len(edits.operations),
-        "findings": [vars(finding) for finding in found],
-        "clusters": [_cluster(i, view, edits, similarity) for i in live] + _apart(view, edits, similarity),
+        "findings": [vars(finding) for finding in summary.findings],
+        "clusters": [_cluster(i, view, edits, similarity) for i in live] + _unassigned(view, edits, similarity),
         "classes": view.classes,
         "items": _items(view),
         "files": _files(record, view, run),
@@ -60,7 +62,7 @@ def payload(record: RunRecord, view: View, edits: Edits, run: str = "RUN") -> di
         "map": _map(view),
         "stages": [_stage(stage, edits, record) for stage in record.stages],
         "how_many": how_many(record, edits, facts.run),
-        "confusion": _confusion(view, live + [view.n_clusters] * view.apart),
+        "confusion": _confusion(view, live + [view.n_clusters] * view.unassigned),
         "made": _reproduction(facts, run),
     }
 
@@ -87,12 +89,12 @@ def _cluster(i: int, view: View, edits: Edits, similarity: np.ndarray) -> dict[s
 
 def _id(view: View, cluster: int) -> int:
     """The number of a cluster; -1 for the samples that are in none."""
-    return -1 if view.apart and cluster == view.n_clusters else cluster
+    return -1 if view.unassigned and cluster == view.n_clusters else cluster
 
 
-def _apart(view: View, edits: Edits, similarity: np.ndarray) -> list[dict[str, Any]]:
+def _unassigned(view: View, edits: Edits, similarity: np.ndarray) -> list[dict[str, Any]]:
     """The samples that are in no cluster, shown like one."""
-    if not view.apart:
+    if not view.unassigned:
         return []
     return [_cluster(view.n_clusters, view, edits, similarity) | {"id": -1, "name": "no cluster", "merged": []}]
 
@@ -103,15 +105,15 @@ def _outliers(view: View, edits: Edits) -> dict[str, Any] | None:
         return None
     rows = {name: row for row, name in enumerate(view.names)}
     folded = {name for _, rest in view.copies for name, _ in rest}
-    settled = 0 if view.apart else sum(o.settled(edits.target) for _, o in view.outliers)
+    settled = 0 if view.unassigned else sum(o.settled(edits.target) for _, o in view.outliers)
     listed = [
         [rows.get(name), name, o.kind, o.reason(lambda i: edits.name(edits.target[i]))]
         for name, o in view.outliers
-        if name not in folded and (view.apart or not o.settled(edits.target))
+        if name not in folded and (view.unassigned or not o.settled(edits.target))
     ]
     if not listed:
         return None
-    return {"n": view.n_outliers - settled, "apart": view.apart, "file": OUTLIERS, "listed": listed}
+    return {"n": view.n_outliers - settled, "unassigned": view.unassigned, "file": OUTLIERS, "listed": listed}
 
 
 def _suggested(view: View, cluster: int) -> list[str] | None:
@@ -224,11 +226,8 @@ def _confusion(view: View, live: list[int]) -> dict[str, Any] | None:
 
 
 def _stage(stage: Mapping[str, Any], edits: Edits, record: RunRecord) -> dict[str, Any]:
-    curves = stage.get("curves") if isinstance(stage.get("curves"), dict) else {}
     drawn: dict[str, Any] = {}
-    for name, values in (curves or {}).items():
-        if not isinstance(values, list) or not values:
-            continue
+    for name, values in stage.get("curves", {}).items():
         at = np.unique(np.linspace(0, len(values) - 1, min(len(values), MAX_EPOCHS)).astype(int))
         points = [_sizes(values[i], edits) if name == "cluster_sizes" else _number(values[i]) for i in at]
         if any(value is not None for value in points):
@@ -254,7 +253,8 @@ def _sizes(row: Any, edits: Edits) -> list[int] | None:
 
 
 def _reproduction(facts: Facts, run: str) -> dict[str, Any]:
-    record, skipped = facts.record, skipped_files(facts.record)
+    record = facts.record
+    skipped = record.data.get("skipped", [])
     data = {
         key: value for key, value in record.data.items() if key not in ("skipped", "classes") and value not in ("", [])
     }
@@ -279,16 +279,16 @@ def _quality_rows(facts: Facts) -> list[list[str]]:
     if quality is None:
         return []
     low, high = quality.interval
-    pair = "C3 {:.3f}, k-means {:.3f}".format
-    chosen = ", for which the heads agree most" if len(quality.agreement) > 1 else ""
+    pair = "members {:.3f}, k-means {:.3f}".format
+    chosen = ", for which the members agree most" if len(quality.agreement) > 1 else ""
     return [
         ["estimated accuracy", f"{quality.estimate:.3f}, interval {low:.3f} to {high:.3f}"],
         ["prior", f"{quality.prior:g}{chosen if quality.prior < 1 else ''}"],
-        *([f"agreement of the heads, prior {name}", f"{value:.3f}"] for name, value in quality.agreement.items()),
-        ["same cluster in C3 and k-means", f"{quality.same:.1%}"],
+        *([f"agreement of the members, prior {name}", f"{value:.3f}"] for name, value in quality.agreement.items()),
+        ["same cluster by members and k-means", f"{quality.same:.1%}"],
         ["neighbours in the same cluster, above chance", pair(*quality.kept)],
         ["agreement with independent clusterings", pair(*quality.supported)],
-        ["source of the result", "k-means" if facts.by_kmeans else "C3"],
+        ["source of the result", quality.source],
     ]
 
 

@@ -22,7 +22,7 @@ __all__ = ["Traits", "row_texts", "traits_of_columns", "traits_of_texts"]
 MAX_TEXTS = 50_000  # whose words are counted
 CANDIDATES = 40  # words kept for each cluster
 FREQUENT = 1.5  # times as frequent as overall
-APART = 0.2  # standard deviations
+DISTANT = 0.2  # standard deviations
 LEVELS = 50  # categories of a column
 
 
@@ -71,8 +71,8 @@ class Traits:
         if self.kind == "words":
             weight = c_tf_idf(self.sums, self.counts)
             return here, overall, np.where(here > FREQUENT * overall, weight, 0)
-        apart = np.where(self.counts > 0, (here - overall) / self.spread, 0)
-        return here, overall, np.where((np.abs(apart) >= APART) & ((apart > 0) | ~self.share), apart, 0)
+        distance = np.where(self.counts > 0, (here - overall) / self.spread, 0)
+        return here, overall, np.where((np.abs(distance) >= DISTANT) & ((distance > 0) | ~self.share), distance, 0)
 
 
 def c_tf_idf(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from c3clust.report.facts import Facts
 from c3clust.report.finding import Finding
-from c3clust.report.findings import in_hundred
+from c3clust.report.findings import findings, in_hundred
 
-__all__ = ["Verdict", "verdict"]
+__all__ = ["Summary", "Verdict", "summarise", "verdict"]
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,20 @@ class Verdict:
     headline: str
     clusters: str
     text: str
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What can be said about a run without labels: for the page, and for the command line."""
+
+    facts: Facts
+    findings: list[Finding]
+    verdict: Verdict
+
+
+def summarise(facts: Facts) -> Summary:
+    found = findings(facts)
+    return Summary(facts, found, verdict(facts, found))
 
 
 def verdict(facts: Facts, found: Sequence[Finding]) -> Verdict:
@@ -45,18 +59,13 @@ def _headline(facts: Facts) -> str:
         return f"All {noun}s are in one cluster: the accuracy cannot be estimated."
     if quality is None:
         why = "gives no confidence" if facts.confidence is None else "gives a confidence that is not calibrated"
-        return f"The accuracy is unknown: the method {_method(facts)} {why}."
+        return f"The accuracy is unknown: the method {facts.record.method} {why}."
     about, (low, high) = in_hundred(quality.estimate), (in_hundred(end) for end in quality.interval)
     since = " before clusters were split" if facts.split else " before clusters were merged" if facts.merged else ""
     return (
         f"About {about} in 100 {noun}s are probably in the right cluster ({low} to {high}; estimated without "
         f"labels{since})."
     )
-
-
-def _method(facts: Facts) -> str:
-    """The method by name; only C3 with guidance by views has no estimate."""
-    return facts.record.method + (" with guidance by views" if facts.record.method == "c3" else "")
 
 
 def _clusters(facts: Facts) -> str:

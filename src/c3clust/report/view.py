@@ -49,11 +49,11 @@ class View:
     noun: str = "sample"
     texts: list[str] | None = None
     traits: Traits | None = None
-    distinct: int | None = None
+    distinct: int = 0
     original: np.ndarray | None = None
     copies: list[Group] = field(default_factory=list)
     n_copies: int = 0
-    apart: bool = False
+    unassigned: bool = False
     outliers: list[tuple[str, Outlier]] = field(default_factory=list)
     n_outliers: int = 0
     file_words: Traits | None = None
@@ -62,7 +62,7 @@ class View:
     @property
     def n_clusters(self) -> int:
         """M, without the row of the samples that are in no cluster."""
-        return len(self.sizes) - self.apart
+        return len(self.sizes) - self.unassigned
 
     @property
     def is_copy(self) -> np.ndarray:
@@ -71,7 +71,7 @@ class View:
 
     def merged(self, target: np.ndarray) -> "View":
         """The view after each cluster i has become target[i]; the rows of clusters merged away are zero."""
-        target = np.append(target, self.n_clusters) if self.apart else target
+        target = np.append(target, self.n_clusters) if self.unassigned else target
         weights = np.where(self.sizes[:, None] > 0, self.centres * self.sizes[:, None], 0)
         sizes, weights = _gather(self.sizes, target), _gather(weights, target)
         return replace(
@@ -99,7 +99,7 @@ class View:
         else:
             s = -np.linalg.norm(c[:, None] - c[None], axis=2) if len(c) <= 512 else -_distances(c)
         excluded = (self.sizes == 0)[:, None] | (self.sizes == 0)[None] | np.eye(len(c), dtype=bool)
-        if self.apart:
+        if self.unassigned:
             excluded[-1] = excluded[:, -1] = True
         return np.where(excluded, -np.inf, s)
 

@@ -16,8 +16,8 @@
     clusters.csv        the current clusters: names, suggested names, sizes
     duplicates.csv, outliers.csv   copies, and samples that belong nowhere, if there are some
 
-record.json is written when all files above it are complete: a folder without it is not a finished run. The report
-comes last, so that a run is never lost with it.
+record.json is written when all other files but the page are complete: a folder without it is not a finished run. The
+page comes last, so that a run is never lost with it.
 """
 
 import tempfile
@@ -39,13 +39,14 @@ from c3clust.files.limits import limit
 from c3clust.records.assignments import Assignments, write_labels
 from c3clust.records.outliers import write_outliers
 from c3clust.records.record import RunRecord
-from c3clust.report import View
+from c3clust.report import Summary, View
 from c3clust.report.naming import suggestion
 from c3clust.runs.config import RunConfig
 from c3clust.runs.lock import locked
+from c3clust.runs.result import Result
 from c3clust.training.checkpoint import Checkpoints
 
-__all__ = ["Run", "build_view", "write_report"]
+__all__ = ["Run", "build_view"]
 
 FEATURES = "c3clust-features"  # next to the run folders: features of encoders, which runs on the same data share
 
@@ -94,6 +95,8 @@ class Run:
         self.checkpoints: Checkpoints | None = None
         self.config: RunConfig | None = None
         self.record: RunRecord | None = None
+        self.summary: Summary | None = None  # of the finished run, where a page was written
+        self.claimed_ = False
         self.made = False  # whether `claim` made the folder
 
     @classmethod
@@ -103,9 +106,10 @@ class Run:
         return cls(folder, **{name: getattr(config, name) for name in names})
 
     def claim(self) -> None:
-        """Make the folder; RunError if it cannot be used for this run."""
-        if dist.rank() > 0:
+        """Make the folder; RunError if it cannot be used for this run. Done once."""
+        if dist.rank() > 0 or self.claimed_:
             return
+        self.claimed_ = True
         folder, other = self.folder, "Choose another folder" + ("." if self.resume else " with -o.")
         try:
             self.made = self.made or not folder.exists()
@@ -144,7 +148,9 @@ class Run:
     @contextmanager
     def open(self, config: RunConfig) -> Iterator[None]:
         """Hold the folder while the run is trained: start it, or continue it from its checkpoints."""
-        self.config, self.started = config, time.perf_counter()
+        self.claim()
+        self.config = config
+        self.started = time.perf_counter()
         n, most = config.params.get("n_clusters"), limit("C3CLUST_MAX_CLUSTERS")
         if isinstance(n, int) and n > most:
             why = "the limit of a run. The environment variable C3CLUST_MAX_CLUSTERS raises it."
@@ -169,88 +175,85 @@ class Run:
             self.checkpoints = self.make_checkpoints(self.folder, config.checkpoint_minutes)
             yield
 
-    def finish(self, estimator: Any, dataset: Dataset, features: Any = None) -> None:
-        """Write the results of a fitted estimator. `features`: the samples as its encoder made them."""
+    def finish(self, result: Result, dataset: Dataset, save: Callable[[Path], Any]) -> None:
+        """Write the result of a fit; `save` writes the model into a folder."""
         assert self.config is not None
         assert self.checkpoints is not None
-        self.record = self._make_record(estimator, dataset, self.config, self.checkpoints.notes)
+        self.record = self._make_record(result, dataset, self.config, self.checkpoints.notes)
         if dist.rank() > 0:
             return
+        view = build_view(result, dataset, self.record) if self.page else None
         try:
-            self._write(estimator, dataset, self.record)
+            save(self.folder)
+            self._write(result, dataset, self.record, view)
         except OSError as error:
             raise RunError(
                 f"The run is trained and the estimator fitted, but {self.folder} cannot be written: {error.strerror}. "
                 f"Its checkpoints are complete: once the folder can be written, continue with {self._how_to_resume()}."
             ) from None
         self.checkpoints.remove()
-        if self.page:
-            write_report(self.folder, estimator, dataset, self.record, features)
+        if view is not None:
+            self.summary = report.write(self.folder, self.record, view)
 
     def _how_to_resume(self) -> str:
         return f"c3clust resume {self.folder}" if self.source else "the same call of fit"
 
-    def _make_record(self, estimator: Any, dataset: Dataset, config: RunConfig, notes: list[str]) -> RunRecord:
-        stages = estimator.stages_
+    def _make_record(self, result: Result, dataset: Dataset, config: RunConfig, notes: list[str]) -> RunRecord:
         record = RunRecord(
             method=config.method,
-            n_clusters=estimator.n_clusters_,
+            n_clusters=result.n_clusters,
             params=config.params,
             seed=config.seed,
-            data={**_describe(dataset, config.data["fingerprint"]), "copies": len(estimator.duplicates_.copies)},
-            stages=stages,
-            encoder=estimator.encoder_note_,
-            quality=estimator.quality_,
-            choice=_choice(estimator),
+            data={**_describe(dataset, config.data["fingerprint"]), "copies": len(result.duplicates.copies)},
+            stages=result.stages,
+            encoder=result.encoder_note,
+            augment=result.augment,
+            quality=result.quality,
+            choice=result.choice,
             seconds=time.perf_counter() - self.started,
-            notes=[*dataset.notes, *notes, *estimator.notes_, *_monitor_notes(stages)],
-            device=str(estimator.device_),
+            notes=[*dataset.notes, *notes, *result.notes, *_monitor_notes(result.stages)],
+            device=result.device,
             command=config.command,
             created=config.created,
         )
         if dataset.y is not None:
-            record.scores = metrics.scores(dataset.y, estimator.labels_)
-            if estimator.start_stage_ is not None:
-                stages[estimator.start_stage_]["scores"] = metrics.scores(dataset.y, estimator.start_labels_)
+            record.scores = metrics.scores(dataset.y, result.labels)
+            if result.start is not None:
+                stage, labels = result.start
+                result.stages[stage]["scores"] = metrics.scores(dataset.y, labels)
         return record
 
-    def _write(self, estimator: Any, dataset: Dataset, record: RunRecord) -> None:
-        estimator.save(self.folder)
-        Assignments(dataset.names, estimator.labels_, estimator.confidence_).write(self.folder / "assignments.csv")
-        if len(estimator.duplicates_.copies):
-            estimator.duplicates_.write(self.folder, dataset.names)
-        if estimator.outliers_:
-            write_outliers(self.folder / "outliers.csv", dataset.names, estimator.outliers_)
+    def _write(self, result: Result, dataset: Dataset, record: RunRecord, view: View | None) -> None:
+        """All files but the model and the page; the record last."""
+        Assignments(dataset.names, result.labels, result.confidence).write(self.folder / "assignments.csv")
+        if len(result.duplicates.copies):
+            result.duplicates.write(self.folder, dataset.names)
+        if result.outliers:
+            write_outliers(self.folder / "outliers.csv", dataset.names, result.outliers)
         if dataset.y is not None:
             known = dataset.y.tolist() if dataset.classes is None else [dataset.classes[k] for k in dataset.y]
             write_labels(self.folder / "labels.csv", dataset.names, known)
+        if view is not None:
+            view.write(self.folder)
         record.write(self.folder / "record.json")
 
 
-def write_report(folder: Path, estimator: Any, dataset: Dataset, record: RunRecord, features: Any = None) -> Path:
-    """Write view.npz and report.html. `features`: the samples as an encoder made them, where these are available."""
-    view = build_view(estimator, dataset, record, features)
-    view.write(folder)
-    record.write(folder / "record.json")
-    return report.write(folder, record, view)
-
-
-def build_view(estimator: Any, dataset: Dataset, record: RunRecord, features: Any = None) -> View:
-    """The view of a fitted estimator; the names that it suggests for clusters are added to the record."""
+def build_view(result: Result, dataset: Dataset, record: RunRecord) -> View:
+    """The view of a result; the names that it suggests for clusters are added to the record."""
     view = report.build(
         dataset.x,
-        estimator.lazy_transform(dataset if features is None else features),
-        estimator.labels_,
-        estimator.confidence_,
+        result.z,
+        result.labels,
+        result.confidence,
         dataset.names,
         dataset.y,
         dataset.classes,
         n_clusters=record.n_clusters,
         seed=record.seed,
         columns=[(column.name, column.levels) for column in dataset.columns] if isinstance(dataset, Table) else None,
-        duplicates=estimator.duplicates_,
-        outliers=estimator.outliers_,
-        seen=None if features is None else _classes_seen(estimator.encoder_, features.x),
+        duplicates=result.duplicates,
+        outliers=result.outliers,
+        seen=None if result.features is None else _classes_seen(result.encoder, result.features.x),
     )
     found = {str(i): suggestion(view, i) for i in range(view.n_clusters)}
     record.suggested_names = {i: vars(name) for i, name in found.items() if name is not None}
@@ -267,11 +270,6 @@ def _classes_seen(encoder: Any, features: Any) -> tuple[Sequence[str], np.ndarra
     return names, np.concatenate([probabilities(torch.from_numpy(part)).numpy() for part in rows])
 
 
-def _choice(estimator: Any) -> dict[str, Any] | None:
-    """How the number of clusters was found, and the tree of the clusters."""
-    return None if estimator.choice_ is None else estimator.choice_.plain() | estimator.tree_.plain()
-
-
 def _monitor_notes(stages: Sequence[dict[str, Any]]) -> list[str]:
     return [text for stage in stages for text in stage.get("guard", {}).get("told", [])]
 
@@ -283,7 +281,7 @@ def _describe(dataset: Dataset, fingerprint: str) -> dict[str, Any]:
         "kind": dataset.kind,
         "n": len(dataset),
         "shape": [int(k) for k in np.shape(dataset.x)[1:]],
-        "policy": dataset.policy,
+        "content": dataset.content,
         "classes": None if dataset.classes is None else [str(c) for c in dataset.classes],
         "skipped": [[str(name), str(reason)] for name, reason in dataset.skipped],
         "fingerprint": fingerprint,

@@ -11,8 +11,9 @@ __all__ = ["Adam"]
 class Adam(torch.optim.Adam):
     """torch.optim.Adam for training that is not compiled: the same steps and the same state, bit for bit.
 
-    torch decorates these methods for its compiler, and imports torch._dynamo on their first call, which takes two
-    seconds.
+    torch decorates these methods for its compiler, and imports torch._dynamo on their first call. Measured with torch
+    2.13 on one CPU core: that import takes 1.2 s in every process that trains (2 s until the first step in place of
+    3.2 s), and 300 steps of an MLP take as long as with torch.optim.Adam.
     """
 
     add_param_group = unwrap(torch.optim.Adam.add_param_group)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
+from c3clust.data.content import is_detailed
 from c3clust.files.text import duration
 
 __all__ = ["Forecast", "faster_way"]
@@ -41,10 +42,10 @@ class Forecast:
     _told: int = -1
 
     @classmethod
-    def of(cls, stages: Sequence[Any], context: Any, policy: str) -> "Forecast":
+    def of(cls, stages: Sequence[Any], context: Any, content: str) -> "Forecast":
         """Of the stages of a fit; on a CPU with the faster way, if there is one."""
         on_cpu = context.device.type == "cpu"
-        return cls(stages, faster_way(context.shape, policy) if on_cpu else None, on_cpu)
+        return cls(stages, faster_way(context.shape, content) if on_cpu else None, on_cpu)
 
     def begin(self, number: int, epochs: int, steps: int) -> None:
         """A stage begins, with this many epochs to go; the next is an evaluation of all samples."""
@@ -105,15 +106,15 @@ class Forecast:
         return now - before
 
 
-def faster_way(shape: Sequence[int], policy: str) -> str | None:
+def faster_way(shape: Sequence[int], content: str) -> str | None:
     """A sentence about what is faster than training from scratch on samples of this shape on a CPU; None for vectors.
 
-    >>> faster_way((3, 128, 128), "photo").partition(":")[0]
+    >>> faster_way((3, 128, 128), "photograph").partition(":")[0]
     'For photographs a frozen encoder is much faster'
     """
     if len(shape) == 1:
         return None
-    if policy == "photo" and min(shape[-2:]) >= 64:
+    if is_detailed(content, shape):
         return (
             'For photographs a frozen encoder is much faster: encoder="efficientnet-lite0" (--encoder); so are smaller '
             "images: image_size=64 (--image-size)."

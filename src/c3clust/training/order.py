@@ -21,7 +21,7 @@ from c3clust.data.io.subset import Subset
 __all__ = ["epoch_order", "shard_order"]
 
 BUFFER = 4096  # samples of a process from which the next one is drawn
-SHARD = 16  # samples per file, on average, from which files are read along
+SHARD = 16  # samples per file, on average, from which the samples of a file are read together
 
 
 def epoch_order(x: Any, steps: int, batch: int, generator: torch.Generator) -> Tensor:

@@ -59,7 +59,7 @@ def test_small_pictures_are_compared_exactly_only():
     """Handwritten ones look alike and are no copies."""
     x = np.random.default_rng(0).random((20, 1, 8, 8)).astype(np.float32)
     near = np.clip(x[:1] + 1e-4, 0, 1)
-    assert found(Samples(np.concatenate([x, near, x[1:2]]), names(22), policy="digit")) == {21: 1}
+    assert found(Samples(np.concatenate([x, near, x[1:2]]), names(22), content="handwriting")) == {21: 1}
 
 
 def test_plain_pictures_are_told_apart_by_nothing_and_stay():

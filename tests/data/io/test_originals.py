@@ -114,7 +114,7 @@ def test_training_on_originals_is_repeatable_and_not_that_of_the_squashed_pictur
     for originals in (True, True, False):
         samples = data.load(folder, image_size=16, originals=originals)
         model = C3(
-            2, guidance="views", backbone="convnet", cc_epochs=1, cc_warmup=0, epochs=1, batch_size=6, cc_batch_size=6,
+            2, backbone="convnet", cc_epochs=1, epochs=1, batch_size=6, cc_batch_size=6,
             zeta=0.6, settle=0, head="frozen", random_state=0, augment="photo",
         )  # fmt: skip
         fits.append([stage["curves"]["loss"] for stage in model.fit(samples).stages_])

@@ -52,7 +52,7 @@ def test_rows_are_feature_vectors_of_any_range():
     images = from_array(RNG.normal(size=(6, 4)) * 1000)
     assert images.x.shape == (6, 4)
     assert images.x.dtype == np.float64  # it is centred before it is cast
-    assert images.policy == "vector"
+    assert images.content == "vector"
 
 
 @pytest.mark.parametrize(("given", "kept"), [("f2", "f4"), ("f4", "f4"), ("u2", "f4"), ("i4", "f8"), ("i8", "f8")])
@@ -121,13 +121,3 @@ def test_npz_without_a_clear_name_or_with_too_few_labels(tmp_path):
     np.savez(tmp_path / "few.npz", x=pixels(3, 8, 8), y=[1, 2])
     with pytest.raises(InputError, match="one label per image"):
         data.load(tmp_path / "few.npz")
-
-
-def test_pictures_in_one_ink_are_not_mirrored_and_pictures_of_things_change_in_brightness():
-    drawn = (np.random.default_rng(0).random((50, 12, 12)) > 0.7) * 0.9
-    assert data.load(drawn).policy == "digit"
-    assert data.load(drawn * np.linspace(0.3, 1, 50)[:, None, None]).policy == "photo"
-    assert data.load(np.zeros((3, 12, 12))).policy == "digit"
-    assert (
-        data.load(np.repeat(drawn, 4, axis=2).repeat(4, axis=1)).policy == "photo"
-    )  # 48 pixels: large enough for a photograph

@@ -59,7 +59,7 @@ def test_all_four_versions_from_folder_parent_and_archive(tmp_path, kind):
         np.testing.assert_array_equal(images.y, y)
         assert len(images.classes) == (10 if name == "cifar10" else 20)
         assert len(set(images.names)) == len(x)
-        assert images.policy == "photo"
+        assert images.content == "photograph"
 
 
 def python_2_pickle(x: np.ndarray, y: list[int]) -> bytes:

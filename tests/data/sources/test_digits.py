@@ -10,5 +10,5 @@ def test_the_digits_are_scikit_learns_stretched_to_bytes():
     assert images.x.dtype == np.uint8
     np.testing.assert_allclose(images.x[:, 0] / 255, raw.images / 16, atol=0.5 / 255)
     np.testing.assert_array_equal(images.y, raw.target)
-    assert images.policy == "digit"
+    assert images.content == "handwriting"
     assert len(set(images.names)) == len(images)

@@ -25,11 +25,11 @@ def test_views_of_an_array():
     images = data.load(STACKED, embeddings=True)
     assert isinstance(images.x, Views)
     assert images.x.shape == (12, 5)
-    assert images.policy == "none"
+    assert images.content == "views"
     np.testing.assert_allclose(images.x[:], STACKED[:, 0], rtol=1e-6)
     np.testing.assert_allclose(images.x.views[np.array([2, 1])], STACKED[[2, 1]], rtol=1e-6)
     np.testing.assert_allclose(images.x.views[3], STACKED[3], rtol=1e-6)
-    assert data.load(FLAT, embeddings=True).policy == "vector"
+    assert data.load(FLAT, embeddings=True).content == "vector"
 
 
 def test_without_being_told_three_axes_are_pictures():
@@ -139,7 +139,7 @@ def test_a_folder_is_read_by_row_group(folder):
     samples = data.load(path)
     assert isinstance(samples.x, RowGroups)
     assert [group.rows for group in samples.x.groups] == [8, 8, 4] * 3
-    assert (samples.kind, samples.policy, list(samples.classes)) == ("vector", "vector", ["class 0", "class 1"])
+    assert (samples.kind, samples.content, list(samples.classes)) == ("vector", "vector", ["class 0", "class 1"])
     for index in (slice(None), slice(5, 33), np.array([59, 0, 20, 20]), 17, -1, np.arange(60) % 7 == 0):
         np.testing.assert_array_equal(samples.x[index], x[index])
     assert len(samples.x._kept) == KEPT

@@ -34,7 +34,6 @@ def test_train_and_test_are_pooled(tmp_path, gz):
     images = data.load(tmp_path / "files")
     np.testing.assert_array_equal(images.x[:, 0], x)
     np.testing.assert_array_equal(images.y, y)
-    assert images.policy == "digit"
     assert images.names[6] == "t10k-00000"
 
 

@@ -12,7 +12,7 @@ def csv(tmp_path, text, name="t.csv"):
 
 def test_numbers_categories_and_gaps(tmp_path):
     table = data.load(csv(tmp_path, "age,job,sure\n3,cook,true\n,baker,NA\n5.5,cook,false\n"))
-    assert (table.kind, table.policy) == ("table", "table")
+    assert (table.kind, table.content) == ("table", "table")
     assert [(c.name, c.levels) for c in table.columns] == [
         ("age", None),
         ("job", ("baker", "cook")),

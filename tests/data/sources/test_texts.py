@@ -10,7 +10,7 @@ def test_lines_are_texts_and_keep_their_number(tmp_path):
     images = data.load(tmp_path / "t.txt")
     assert images.x.tolist() == ["ein rotes Haus", "zwei Hunde", "дом"]
     assert images.names == ["1", "3", "4"]
-    assert (images.kind, images.policy) == ("text", "words")
+    assert (images.kind, images.content) == ("text", "text")
     assert list(images.notes) == ["1 empty text was left out."]
 
 

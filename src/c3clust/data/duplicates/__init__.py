@@ -19,6 +19,7 @@ import numpy as np
 
 from c3clust import dist
 from c3clust.data import Dataset, Samples, Texts, batches
+from c3clust.data.content import is_detailed
 from c3clust.data.duplicates.nearest import near_vectors, nearest
 from c3clust.data.duplicates.pictures import near_pictures
 from c3clust.data.io.spans import read_span
@@ -29,7 +30,6 @@ from c3clust.records.duplicates import Duplicates
 __all__ = ["find"]
 
 MOST = 50_000  # samples among which near copies are looked for; beyond, only exact ones
-PHOTOGRAPH = 64  # px: the smallest side of images that are compared by details; smaller ones share them by chance
 NARROW = 64  # features: vectors up to here are columns of a table
 SHARED = 0.9  # of the words of two texts
 CHUNK = 256
@@ -73,7 +73,7 @@ def _near(dataset: Dataset, features: Any, distinct: np.ndarray) -> tuple[np.nda
         return _near_texts(dataset.x[distinct], rows)
     if len(dataset.x.shape) == 2:
         return near_vectors(np.asarray(dataset.x[distinct]))
-    if min(dataset.x.shape[2:]) < PHOTOGRAPH or dataset.policy != "photo":
+    if not is_detailed(dataset.content, dataset.x.shape):  # small images share details by chance
         return np.empty((0, 2), int), np.empty(0)
     return near_pictures(subset(dataset.x, distinct), rows)
 

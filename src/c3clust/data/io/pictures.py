@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from c3clust.data.content import SMALL, find, looked_at
 from c3clust.data.io import cache
 from c3clust.data.io.decode import decode, longest_side
 from c3clust.data.io.originals import Originals
@@ -69,7 +70,7 @@ def to_samples(files: EncodedFiles, options: Options) -> Samples:
         raise DataError(f"{files.place} contains no images. JPEG, PNG, WebP, BMP, TIFF, GIF and PPM files are read.")
     if options.listed:
         listed = Stream(files.spans, files.names, 3, DEFAULT_SIZE, 1, None, files.spool)
-        return Samples(listed, files.names, place=files.place)
+        return Samples(listed, files.names, place=files.place, content="photograph")  # not looked at
     if options.limit is not None:
         files = files.some(drawn(len(files.spans), options.limit))
     x, reasons = _decoded(files, _working_size(files, options), options)
@@ -77,10 +78,11 @@ def to_samples(files: EncodedFiles, options: Options) -> Samples:
     _check_bad(files, skipped, options.max_bad)
     good = [i for i, reason in enumerate(reasons) if not reason]
     y, names = None if files.y is None else files.y[good], [files.names[i] for i in good]
+    content = options.content or find(x, partial(_longest_looked_at, files, good))
     if options.originals:
         spans, (channels, size) = [files.spans[i] for i in good], x.shape[1:3]
         x = Originals(x, Stream(spans, names, channels, size, options.workers, options.memory, files.spool))
-    return Samples(x, names, y, files.classes, skipped, files.place, left=files.left)
+    return Samples(x, names, y, files.classes, skipped, files.place, content, left=files.left)
 
 
 def drawn(n: int, most: int) -> np.ndarray:
@@ -111,6 +113,11 @@ def _working_size(files: EncodedFiles, options: Options) -> int:
     if longest < bound and len(files.spans) > FIRST:
         longest = max(map_chunks(partial(_longest, bound=bound), files.spans, options.workers))
     return min(longest, bound) or bound
+
+
+def _longest_looked_at(files: EncodedFiles, good: Sequence[int]) -> int:
+    """The longest side, as stored, among the readable files that decide on the content."""
+    return _longest([files.spans[good[i]] for i in looked_at(len(good))], SMALL + 1)
 
 
 def _longest(spans: Sequence[Span], bound: int) -> int:

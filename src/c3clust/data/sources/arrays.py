@@ -28,7 +28,6 @@ X_KEYS = ("x", "images", "data", "x_train", "arr_0", "embeddings", "embedding", 
 EMBEDDING_KEYS = ("embeddings", "embedding", "features")
 Y_KEYS = ("y", "labels", "label", "target", "y_train", "arr_1")
 LARGEST = 1e300  # larger values count as infinite, since differences of them may be
-ONE_INK = 0.15  # variation of the ink below which images count as drawn in one ink
 
 
 def claims(path: Path) -> Claim:
@@ -87,30 +86,7 @@ def from_array(
         found, white = _pixels(_channels_first(x, place), place, pixel_max)
     labels, classes = label_codes(y, len(x), place) if y is not None else (None, None)
     names = [str(i) for i in range(len(x))]
-    return Samples(found, names, labels, classes, place=place, policy=policy_for(found), pixel_max=white)
-
-
-def policy_for(x: ArrayLike) -> str:
-    """The default policy: "vector" or, with views, "none"; "digit" for small grey images in one ink; else "photo".
-
-    Small grey images with varying brightness, such as Fashion-MNIST, get "photo": a policy that keeps brightness lets
-    the network separate them by brightness alone (docs/REPRODUCTION.md).
-    """
-    if len(x.shape) == 2:
-        return "none" if isinstance(x, Views) and len(x.parts) > 1 else "vector"
-    return "digit" if x.shape[1] == 1 and max(x.shape[2:]) <= 32 and _ink_varies(x) < ONE_INK else "photo"
-
-
-def _ink_varies(x: ArrayLike) -> float:
-    """Coefficient of variation, over images, of the mean of the pixels that are not dark.
-
-    scikit-learn's digits 0.08, MNIST 0.07, Fashion-MNIST 0.26.
-    """
-    some = x[np.arange(0, len(x), max(1, len(x) // 2000))].reshape(-1, int(np.prod(x.shape[1:]))).astype(np.float32)
-    inked = some > 0.1 * some.max(initial=0)
-    drawn = inked.any(axis=1)
-    ink = (some * inked).sum(axis=1)[drawn] / inked.sum(axis=1)[drawn]
-    return float(ink.std() / ink.mean()) if len(ink) else 0.0
+    return Samples(found, names, labels, classes, place=place, pixel_max=white)
 
 
 def label_codes(y: Any, n: int, place: str) -> tuple[np.ndarray, list[str]]:

@@ -30,4 +30,4 @@ def read(path: Path, options: Options, name: str | None = None) -> Samples:
     raw = load_digits()
     x = np.rint(raw.images * (255 / 16)).astype(np.uint8)[:, None]  # [1797, 1, 8, 8]
     y, names, classes = raw.target.astype(np.int64), [str(i) for i in range(len(x))], list("0123456789")
-    return Samples(x, names, y, classes, place="digits", policy="digit")
+    return Samples(x, names, y, classes, place="digits")

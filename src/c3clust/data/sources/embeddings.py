@@ -127,7 +127,7 @@ def _read_folder(path: Path) -> Samples:
         )
     x = RowGroups(groups, widths.pop(), _read_group)
     y, classes = label_codes(labels, len(x), str(path)) if len(labels) == len(x) else (None, None)
-    return Samples(x, [str(i) for i in range(len(x))], y, classes, place=str(path), policy="vector")
+    return Samples(x, [str(i) for i in range(len(x))], y, classes, place=str(path))
 
 
 def _read_group(group: Group) -> np.ndarray:

@@ -11,7 +11,6 @@ import numpy as np
 
 from c3clust.data.samples import Samples
 from c3clust.data.source import Claim, Options, PublicDataset, note_count
-from c3clust.data.sources.arrays import policy_for
 from c3clust.errors import DataError
 
 PARTS = ("train", "t10k")
@@ -69,7 +68,7 @@ def read(path: Path, options: Options, name: str | None = None) -> Samples:
     notes = note_count(str(path), TITLES[name], len(x), OFFICIAL) if name else ()
     fashion = name == "fashion-mnist" or (name is None and "fashion" in str(path.resolve()).lower())
     classes = (FASHION if fashion else tuple("0123456789")) if y is not None else None
-    return Samples(x, names, y, classes, place=str(path), policy=policy_for(x), notes=notes)
+    return Samples(x, names, y, classes, place=str(path), notes=notes)
 
 
 def read_idx(path: Path) -> np.ndarray:

@@ -146,7 +146,7 @@ class _Split(nn.Module):
 
 
 class _Outliers(nn.Module):
-    """Which samples [N] `Prediction._judge` takes for outliers."""
+    """Which samples [N] `Fitted._judge` takes for outliers."""
 
     centres: Tensor
     spread: Tensor

@@ -73,8 +73,7 @@ def _input(preprocessor: Preprocessor) -> tuple[str, tuple[int, ...], str]:
     if encoder is None and len(shape) == 1:
         return "vector", shape, "float64"  # centred in float64, before digits are lost
     shape = shape if encoder is None else encoder.shape or ()
-    as_bytes = preprocessor.quantise or preprocessor.pixel_max in (None, "type")
-    return "image", shape, "uint8" if as_bytes else "float32"
+    return "image", shape, "uint8"
 
 
 def _reading(preprocessor: Preprocessor, kind: str, shape: tuple[int, ...]) -> dict[Any, Any]:

@@ -2,10 +2,10 @@
 function howMany() {
   const found = run.how_many;
   if (!found) return;
-  const { chosen, runner_up: other, curves, tree, splits, command, files } = found;
+  const { chosen, runner_up: other, curves, tree, splits, command, file } = found;
   const looked = found.looked_at && found.looked_at < run.n ? ` ${count(found.looked_at)} of the ${count(run.n)} ${run.noun}s were used for this.` : "";
   const next = command ? h("p", { class: "small" }, `For ${plural(other, "cluster")} instead: `, h("code", {}, command)) : null;
-  const kept = files.length ? h("p", { class: "small" }, `The figures are in ${files.join(" and ")} of the run folder.`) : null;
+  const kept = file ? h("p", { class: "small" }, `The figures are in ${file} of the run folder.`) : null;
   const charts = curves ? h("div", { class: "charts" },
     evidence("score", "How clear the clusters are", "Silhouette of resampled clusterings, with its interval: 1 is best, 0 means no clusters. The smallest number within one standard error of the best is chosen.",
       curves.ks, [curves.score], [curves.low, curves.high], chosen, other),

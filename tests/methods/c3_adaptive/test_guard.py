@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from c3clust import C3, CC, acc, data
+from c3clust import CC, C3Adaptive, acc, data
 from c3clust.methods.c3 import positives_per_view
-from c3clust.methods.c3.guard import Guard, effective_clusters, expected_positives
+from c3clust.methods.c3_adaptive.guard import Guard, effective_clusters, expected_positives
 from c3clust.report.findings import Facts, findings
 from c3clust.runs import Run
 
@@ -131,7 +131,7 @@ def test_a_run_that_diverges_gives_back_its_start(x, tmp_path):
     images = data.load(x)
     params = {"n_clusters": 3, "cc_epochs": 2, "epochs": 2, "batch_size": 16, "zeta": 0.8, "lr": 1e30}
     run = Run(tmp_path / "run")
-    fitted = C3(**params, random_state=0).fit(images, run_dir=run)
+    fitted = C3Adaptive(**params, random_state=0).fit(images, run_dir=run)
     record = run.record
     assert record.stages[-1]["guard"]["decision"]["returned"] == 0
     assert record.notes[0].startswith("The guard stopped stage c3 after epoch 1")
@@ -145,7 +145,7 @@ def test_without_a_guard_it_is_an_error(x):
     from c3clust.errors import TrainingError
 
     with pytest.raises(TrainingError, match=r"Use a learning rate below 1e\+30"):
-        C3(3, cc_epochs=0, epochs=1, batch_size=16, lr=1e30, guard=False, random_state=0).fit(x)
+        C3Adaptive(3, cc_epochs=0, epochs=1, batch_size=16, lr=1e30, guard=False, random_state=0).fit(x)
 
 
 def test_the_switch_of_the_command_line(c3clust, x, tmp_path):
@@ -164,11 +164,11 @@ def test_on_digits(tmp_path_factory):
     for seed in range(10):
         start = CC(n_clusters=10, epochs=24, random_state=seed).fit(images)
         before = acc(images.y, start.labels_)
-        healthy = C3(n_clusters=10, start=start, random_state=seed).fit(images)
+        healthy = C3Adaptive(n_clusters=10, start=start, random_state=seed).fit(images)
         assert all(s["guard"]["decision"] is None for s in healthy.stages_), seed
-        print(seed, "CC", before, "C3", acc(images.y, healthy.labels_))
+        print(seed, "CC", before, "C3Adaptive", acc(images.y, healthy.labels_))
         for wrong in ({"zeta": 0.2}, {"lr": 1e-2}) if seed < 3 else ():
-            caught = C3(n_clusters=10, start=start, random_state=seed, **wrong).fit(images)
+            caught = C3Adaptive(n_clusters=10, start=start, random_state=seed, **wrong).fit(images)
             after = acc(images.y, caught.labels_)
             print(seed, wrong, after, caught.stages_[-1]["guard"]["decision"])
             assert caught.stages_[-1]["guard"]["decision"] is not None, (seed, wrong)

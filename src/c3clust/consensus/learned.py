@@ -1,50 +1,22 @@
-"""Guidance by neighbours for images that are learned from scratch: clusters of the learned features guide them."""
+"""Clusters of features that a network has learned: the graph of their neighbours, with an estimate of its accuracy."""
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
-from c3clust import dist
 from c3clust.consensus.fit import MOST, Quality
 from c3clust.consensus.graph import MEMBERS, NEIGHBOURS, PRIORS, read_clusters
 from c3clust.consensus.heads import kmeans
 from c3clust.consensus.quality import accuracy_interval, compare, temperature_for
 from c3clust.consensus.votes import matched_agreement
 from c3clust.features.vectors import nearest, unit_rows
-from c3clust.methods.cc import fit_head, instance_loss
 from c3clust.networks import ClusterNet
-from c3clust.training import Batch, TrainingContext
+from c3clust.training import TrainingContext
+from c3clust.training.head import fit_head, head_assignments
 
-__all__ = ["GuidedObjective", "assign_neighbours", "calibration", "guidance_loss"]
-
-
-def guidance_loss(logits_a: Tensor, logits_b: Tensor, labels: Tensor, weight: Tensor) -> Tensor:
-    """Cross entropy of both views with the cluster of the sample, weighted by its confidence.
-
-    logits_a, logits_b: [N, M]; labels, weight: [N].
-    """
-    each = sum(F.cross_entropy(logits, labels, reduction="none") for logits in (logits_a, logits_b))
-    return (weight * each).sum() / (2 * weight.sum().clamp_min(1e-6))
-
-
-@dataclass(frozen=True)
-class GuidedObjective:
-    """What one step of stage 2 minimises: the guidance loss and the instance loss over the batch of all processes."""
-
-    labels: Tensor  # [n]
-    confidence: Tensor  # [n]
-    tau_i: float
-
-    def __call__(self, network: ClusterNet, batch: Batch) -> dict[str, Tensor]:
-        index = dist.gather(batch.index).cpu()
-        h_a, h_b = network.encode(batch.x_a), network.encode(batch.x_b)
-        labels, weight = self.labels[index].to(h_a.device), self.confidence[index].to(h_a.device)
-        guidance = guidance_loss(dist.gather(network.g_c(h_a)), dist.gather(network.g_c(h_b)), labels, weight)
-        instance = instance_loss(network.project(h_a), network.project(h_b), self.tau_i, shared=True)
-        return {"loss": guidance + instance, "guidance_loss": guidance, "instance_loss": instance}
+__all__ = ["Assignment", "assign_neighbours", "calibration"]
 
 
 @dataclass(frozen=True)
@@ -90,9 +62,3 @@ def calibration(network: ClusterNet, found: Assignment, context: TrainingContext
     """The temperature of g_C at which the mean confidence is the estimated accuracy."""
     c = head_assignments(network, found.h, context)
     return torch.tensor(temperature_for(c.numpy(), found.quality.estimated_accuracy), device=context.device)
-
-
-@torch.no_grad()
-def head_assignments(network: ClusterNet, h: Tensor, context: TrainingContext) -> Tensor:
-    """Soft assignments [n, M] of the features h [n, F], before calibration, on the CPU."""
-    return torch.softmax(network.g_c(h.to(context.device)), dim=1).cpu()

@@ -8,9 +8,10 @@ import torch
 from sklearn.datasets import load_digits
 from torch.nn import functional as F
 
-from c3clust import C3, CC, augment
+from c3clust import CC, C3Adaptive, augment
 from c3clust.errors import InputError
-from c3clust.methods.c3 import c3_loss, positives_per_view, zeta
+from c3clust.methods.c3 import c3_loss, positives_per_view
+from c3clust.methods.c3_adaptive import zeta
 from c3clust.networks.heads import head
 from c3clust.training import encode_views
 
@@ -87,7 +88,7 @@ def test_unequal_clusters_are_expected_to_hold_unequally_many(g_i):
 def test_the_account_is_kept(x, n):
     x = x[:n]
     cc = CC(4, epochs=1, random_state=0).fit(x)
-    c3 = C3(4, start=cc, epochs=1, settle=0, random_state=0).fit(x)
+    c3 = C3Adaptive(4, start=cc, epochs=1, settle=0, random_state=0).fit(x)
     account = c3.stages_[-1]["zeta"]
     assert c3.zeta_ == account["chosen"] in zeta.CANDIDATES
     assert c3.zeta_ in {probe["zeta"] for probe in account["probes"]}
@@ -95,7 +96,7 @@ def test_the_account_is_kept(x, n):
     assert account["why"] in c3.notes_
     assert f"zeta {c3.zeta_:g} was chosen" in account["why"]
     json.dumps(account, allow_nan=False)
-    again = C3(4, start=cc, epochs=1, settle=0, random_state=0, zeta=c3.zeta_).fit(x)
+    again = C3Adaptive(4, start=cc, epochs=1, settle=0, random_state=0, zeta=c3.zeta_).fit(x)
     np.testing.assert_array_equal(again.labels_, c3.labels_)  # the choice draws nothing from the stage's randomness
     assert again.stages_[-1]["zeta"] == {"chosen": c3.zeta_}
 
@@ -111,9 +112,9 @@ def test_views_are_encoded_without_a_trace(x):
 
 def test_another_word_is_refused(x):
     with pytest.raises(InputError, match="zeta='best'"):
-        C3(4, zeta="best").fit(x[:50])
+        C3Adaptive(4, zeta="best").fit(x[:50])
 
 
 def test_a_start_of_another_size_is_followed(x):
     cc = CC(4, epochs=1, image_size=12, random_state=0).fit(x[:64])
-    assert C3(4, start=cc, epochs=1, settle=0, random_state=0).fit(x[:64]).input_shape_ == (1, 12, 12)
+    assert C3Adaptive(4, start=cc, epochs=1, settle=0, random_state=0).fit(x[:64]).input_shape_ == (1, 12, 12)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from c3clust.consensus import heads as module
 from c3clust.consensus.heads import (
     Settings,
     draw_dims,
@@ -20,7 +21,6 @@ from c3clust.consensus.heads import (
     step_count,
 )
 from c3clust.features.vectors import lengths_alike, nearest, scale_rows, smoothed
-from c3clust.methods.c3 import neighbours as module
 
 
 def random(*shape, seed=0):

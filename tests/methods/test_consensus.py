@@ -1,13 +1,13 @@
-"""C3 on images from scratch: the objective of stage 2, and a fit from the outside."""
+"""Consensus on images from scratch: the objective of its second stage, and a fit from the outside."""
 
 import numpy as np
 import pytest
 import torch
 from torch.nn import functional as F
 
-from c3clust import C3, acc, data, load
-from c3clust.methods.c3.images import GuidedObjective, guidance_loss
+from c3clust import Consensus, acc, data, load
 from c3clust.methods.cc import instance_loss
+from c3clust.methods.consensus import GuidedObjective, guidance_loss
 from c3clust.networks import ClusterNet
 from c3clust.training import Batch
 
@@ -53,24 +53,23 @@ def shapes(n=90, seed=0):
 @pytest.fixture(scope="module")
 def fitted():
     x, y = shapes()
-    return C3(3, cc_epochs=30, cc_batch_size=45, epochs=5, random_state=0).fit(x), x, y
+    return Consensus(3, epochs=30, batch_size=45, guided_epochs=5, random_state=0).fit(x), x, y
 
 
 def test_stages_quality_and_clusters(fitted, tmp_path):
-    c3, x, y = fitted
-    assert [stage["name"] for stage in c3.stages_] == ["instance", "guided"]
-    assert acc(y, c3.labels_) > 0.9
-    assert c3.confidence_.mean() == pytest.approx(c3.quality_["estimated_accuracy"], abs=0.02)
-    assert c3.policy_["policy"] == "handwriting"
-    assert (c3._resolved_params()["cc_batch_size"], c3._resolved_params()["cc_lr"]) == (45, 2e-3)
-    np.testing.assert_array_equal(load(c3.save(tmp_path / "m")).predict_proba(x), c3.predict_proba(x))
+    method, x, y = fitted
+    assert [stage["name"] for stage in method.stages_] == ["instance", "guided"]
+    assert acc(y, method.labels_) > 0.9
+    assert method.confidence_.mean() == pytest.approx(method.quality_["estimated_accuracy"], abs=0.02)
+    assert method.policy_["policy"] == "handwriting"
+    np.testing.assert_array_equal(load(method.save(tmp_path / "m")).predict_proba(x), method.predict_proba(x))
 
 
 def test_every_way_to_give_pictures_has_the_same_result():
     x, _ = shapes(24)
     whole = np.rint(x * 255).astype(np.uint8)
     fitted = [
-        C3(3, cc_epochs=2, epochs=1, members=2, random_state=0).fit(given)
+        Consensus(3, epochs=2, guided_epochs=1, members=2, random_state=0).fit(given)
         for given in (whole, data.load(whole), (whole / 255).astype(np.float32), whole / 255)
     ]
     for other in fitted[1:]:
@@ -78,8 +77,8 @@ def test_every_way_to_give_pictures_has_the_same_result():
 
 
 def test_one_picture_alone_is_assigned_as_in_the_batch(fitted):
-    c3, x, _ = fitted
-    np.testing.assert_allclose(c3.predict_proba(x[:1]), c3.predict_proba(x)[:1], atol=1e-5)
+    method, x, _ = fitted
+    np.testing.assert_allclose(method.predict_proba(x[:1]), method.predict_proba(x)[:1], atol=1e-5)
 
 
 def test_the_temperature_is_part_of_the_network():
@@ -89,16 +88,3 @@ def test_the_temperature_is_part_of_the_network():
     network.temperature = torch.tensor(2.0)
     torch.testing.assert_close(network.assign(h), F.softmax(network.g_c(h) / 2, dim=1))
     assert not torch.equal(network.assign(h), plain)
-
-
-def test_the_guidance_depends_on_the_pictures(tmp_path):
-    params = {"cc_epochs": 1, "epochs": 1, "members": 2, "random_state": 0}
-    grey, colour = shapes(12)[0], np.random.default_rng(0).random((12, 3, 8, 8))
-    assert C3(3, **params).fit(grey).guidance_ == "neighbours"
-    c3 = C3(3, **params).fit(colour)
-    assert (c3.guidance_, c3.quality_) == ("views", None)
-    loaded = load(c3.save(tmp_path / "model"))  # whose parameter was "auto"
-    np.testing.assert_array_equal(loaded.predict_proba(colour), c3.predict_proba(colour))
-    assert load(loaded.save(tmp_path / "again")).guidance == "views"
-    assert C3(3, guidance="neighbours", **params).fit(colour).guidance_ == "neighbours"
-    assert c3.fit(grey).guidance_ == "neighbours"  # chosen again
