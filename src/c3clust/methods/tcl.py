@@ -8,8 +8,7 @@ Shapes: N samples per batch, D projection width, M clusters.
 Both losses are those of the released code (Yunfan-Li/Twin-Contrastive-Learning, loss.py) up to rounding. Departures
 from it (engine.py, boost.py): both views have the same augmentations and both learn the labels, where a weak view and a
 strong one that learns them are made there; the labels are chosen before each epoch from un-augmented samples, a share
-of each cluster, where a share of N / M of each batch is chosen there and kept from epoch to epoch; no weight decay;
-stage 1 starts its cluster head from k-means, as CC does here.
+of each cluster, where a share of N / M of each batch is chosen there and kept from epoch to epoch; no weight decay.
 """
 
 from collections.abc import Mapping
