@@ -11,7 +11,9 @@ from torch import nn
 from c3clust import methods
 from c3clust.methods.adc import ADCObjective, AssociationNet
 from c3clust.methods.c3 import C3Objective
+from c3clust.methods.c3_adaptive.estimator import AdaptiveObjective
 from c3clust.methods.cc import CCObjective, InstanceObjective
+from c3clust.methods.consensus import GuidedObjective
 from c3clust.methods.dac import DACObjective
 from c3clust.methods.dccm import CorrelationNet, DCCMObjective
 from c3clust.methods.ddc import DDCObjective
@@ -80,8 +82,10 @@ def with_state(objective, **state):
 BOTH, FIRST = ("x_a", "x_b"), ("x_a",)
 CASES = {  # network, objective, the views that a step is given
     "cc": (cluster_net, lambda net: CCObjective(0.5, 1.0), BOTH),
-    "instance loss": (cluster_net, lambda net: InstanceObjective(0.5), BOTH),
-    "c3": (cluster_net, lambda net: C3Objective(0.999, 0.1, 1.0, "frozen"), BOTH),  # above zeta, all are pairs
+    "cc instances": (cluster_net, lambda net: InstanceObjective(0.5), BOTH),
+    "c3": (cluster_net, lambda net: C3Objective(0.999, 0.1), BOTH),  # above zeta, all are pairs
+    "c3_adaptive": (cluster_net, lambda net: AdaptiveObjective(0.999, 1.0, "follow"), BOTH),
+    "consensus": (cluster_net, lambda net: GuidedObjective(LABELS, torch.linspace(0.2, 1, N), 0.5), BOTH),
     "tcl": (cluster_net, lambda net: with_state(TCLObjective(0.5, 0.5, 0.9), labels=LABELS - 1), BOTH),
     "simclr": (lambda: centred(Projected(encoder(), WIDTH, 4), WIDTH), lambda net: SimCLRObjective(0.5), BOTH),
     "scan": (neighbour_net, lambda net: NeighbourObjective(torch.zeros(N, 1), 5.0), BOTH),

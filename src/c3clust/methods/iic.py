@@ -5,9 +5,10 @@ The mutual information between the clusters of two views of the same sample is m
 clusters than requested (overclustering) shapes the features too. Each has several sub-heads.
 Shapes: N samples per batch, H sub-heads, M clusters.
 
-Departures from the paper and its released code: a step minimises the losses of both heads, which alternate by epoch
-there; the logits are normalised over the batch, without which a short training ends with some clusters empty; both
-views are random; there is no Sobel filter.
+The loss is that of the released code (xu-ji/IIC, code/utils/cluster/IID_losses.py) up to rounding. Departures from it
+(code/scripts/cluster): a step minimises the losses of both heads, which alternate by epoch there; one pair of views per
+sample and step, three to five there; the logits are normalised over the batch, without which a short training ends with
+some clusters empty; both views are random; there is no Sobel filter.
 """
 
 from dataclasses import dataclass

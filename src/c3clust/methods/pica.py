@@ -6,8 +6,9 @@ for the same cluster and orthogonal for different ones: then the partition is ce
 is trained in alternation.
 Shapes: N samples per batch, M clusters.
 
-Departures from the paper: both views are random, where the paper compares a sample with three views of it; there is no
-Sobel filter; the heads alternate by step.
+The loss is that of the released code (Raymond-sci/PICA, pica/losses.py) up to rounding. Departures from it (main.py,
+configs/base.yaml): both views are random, where a sample is compared there with three views of it; there is no Sobel
+filter; the heads alternate by step, by epoch there.
 """
 
 from collections.abc import Iterator

@@ -4,6 +4,9 @@ Chen, Kornblith, Norouzi, Hinton, ICML 2020, https://arxiv.org/abs/2002.05709
 Two views of each image are contrasted through a projection head, which is then set aside: k-means runs on the unit
 features h of the encoder.
 Shapes: N images per batch, F feature width, D projection width, M clusters.
+
+Departures from the paper, whose loss this is: small batches and Adam, by default, replace 4096 samples and LARS; the
+hidden layer of the projection has no batch normalisation.
 """
 
 from dataclasses import dataclass

@@ -5,9 +5,10 @@ Stage 1 is CC (methods/cc.py). Stage 2 boosts it: the most confident samples of 
 label are no negatives of the instance loss, and the cluster head learns these labels.
 Shapes: N samples per batch, D projection width, M clusters.
 
-Departures from the paper: both views have the same augmentations and both learn the labels, where the paper has a weak
-view and a strong one that learns them; the labels are chosen before each epoch from un-augmented samples, and are not
-kept from epoch to epoch; stage 1 starts its cluster head from k-means, as CC does here.
+Both losses are those of the released code (Yunfan-Li/Twin-Contrastive-Learning, loss.py) up to rounding. Departures
+from it (engine.py, boost.py): both views have the same augmentations and both learn the labels, where a weak view and a
+strong one that learns them are made there; the labels are chosen before each epoch from un-augmented samples, a share
+of each cluster, where a share of N / M of each batch is chosen there and kept from epoch to epoch; no weight decay.
 """
 
 from collections.abc import Mapping

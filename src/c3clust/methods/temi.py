@@ -5,8 +5,9 @@ The features of a pretrained encoder are not changed. Several heads learn to ass
 neighbours to the same cluster. A teacher, the moving average of the heads, weighs the pairs.
 Shapes: N samples per batch, d features, K neighbours, H heads, M clusters.
 
-Departures from the paper: the heads are linear; features are standardised, and of unit length for the heads as well as
-for the neighbours; the budget is shorter, with a higher learning rate and a faster teacher.
+The loss is that of the released code (HHU-MMBS/TEMI-official-BMVC2023) up to rounding. Departures from the paper: the
+heads are linear; features are standardised, and of unit length for the heads as well as for the neighbours; the budget
+is shorter, with a higher learning rate and a faster teacher.
 """
 
 from math import prod

@@ -25,6 +25,7 @@ from c3clust.progress import bar
 from c3clust.training.batch import Batch, channels_last, local_part, source_of_views, tensors
 from c3clust.training.checkpoint import TrainingState
 from c3clust.training.embed import device_of, embed, rows_per_batch
+from c3clust.training.log import log_epoch
 from c3clust.training.objective import Alternating, Monitor, Objective
 from c3clust.training.optimisers import Spec, make_optimiser, rate_factor
 from c3clust.training.order import epoch_order
@@ -127,6 +128,7 @@ def train(
                 break
             _check_finite(stage, now, epoch)
             progress.epoch(now.curves["loss"][-1])
+            log_epoch(stage.name, epoch + 1, now.curves)
             now.epoch, now.step, now.seconds = epoch + 1, 0, 0.0
             if checkpoints is not None:
                 (checkpoints.save if now.epoch < stage.epochs else checkpoints.save_last)(number, now)
