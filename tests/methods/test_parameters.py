@@ -85,7 +85,10 @@ def test_another_value_gives_another_result(name, parameter):
 
 
 def test_the_parameters_of_consensus_for_vectors_act_on_vectors():
-    plain = outcome("consensus", BLOBS)
-    assert plain != outcome("consensus", BLOBS, prior="free")
-    assert plain != outcome("consensus", BLOBS, members=2)
-    assert isinstance(short("consensus").fit(BLOBS).network_, VotingHeads)
+    rng = np.random.default_rng(0)
+    centres = rng.normal(size=(3, 96)) / np.sqrt(96)
+    x = centres[np.repeat(range(3), (150, 40, 20))] + 0.3 * rng.normal(size=(210, 96))  # k-means is not as good here
+    even = outcome("consensus", x, prior="even")
+    assert even != outcome("consensus", x, prior="free")
+    assert even != outcome("consensus", x, prior="even", members=2)
+    assert isinstance(short("consensus").fit(x).network_, VotingHeads)
