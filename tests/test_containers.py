@@ -15,7 +15,7 @@ from c3clust import data, methods
 
 DIGITS = np.rint(load_digits().images[:60] * (255 / 16)).astype(np.uint8)
 FITTED = ("array [n, H, W]", "npz", "idx", "folder of RGB", "tar")
-SHORT = {"cc": {"epochs": 1}, "c3": {"cc_epochs": 1, "epochs": 1}}
+SHORT = {"cc": {"epochs": 1}, "consensus": {"epochs": 1, "guided_epochs": 1, "members": 2}}
 
 
 def encoded(picture, mode="L"):

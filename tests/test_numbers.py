@@ -76,7 +76,7 @@ def works_or_says_why(name, what):
 @pytest.mark.filterwarnings("ignore:Number of distinct clusters")  # scikit-learn's k-means, on identical samples
 @pytest.mark.parametrize("what", list(SAMPLES))
 def test_c3(what):
-    assert works_or_says_why("c3", what) == "works" or what == "values beyond float32"
+    assert works_or_says_why("consensus", what) == "works" or what == "values beyond float32"
 
 
 @pytest.mark.slow

@@ -103,7 +103,7 @@ def test_a_model_without_a_scale_of_pixels_looks_at_the_values(tmp_path):
     np.testing.assert_array_equal(old.predict(BYTES.astype(np.float32)), fitted.labels_)
 
 
-@pytest.mark.parametrize("name", ["kmeans", "c3", "cc", "dec"])
+@pytest.mark.parametrize("name", ["kmeans", "consensus", "c3", "cc", "dec"])
 def test_tables(name, tmp_path, recwarn):
     """A row of numbers alone, in a column of categories, is still a category."""
     rng = np.random.default_rng(0)

@@ -109,7 +109,7 @@ def test_from_a_file_to_a_report_and_back(c3clust, bert, sentences, tmp_path, mo
     """The small BERT stands in for the package."""
     monkeypatch.setattr(text, "_package", lambda: bert)
     (tmp_path / "t.txt").write_text("\n".join([*sentences[:50], "", *sentences[50:]]))
-    run, quick = tmp_path / "run", ("--set", "cc_epochs=2", "--set", "epochs=1", "--set", "views=2")
+    run, quick = tmp_path / "run", ("--method", "c3", "--set", "cc_epochs=2", "--set", "epochs=1", "--set", "views=2")
     done = c3clust("fit", tmp_path / "t.txt", "-k", "2", "-o", run, *quick)
     assert done.returncode == 0, done.stderr
     assert "96 texts in 2 clusters" in done.stdout

@@ -17,7 +17,7 @@ CHANGES = {
     "large": lambda x: x * 1e6,
     "small and far": lambda x: x * 1e-6 + 1,
 }
-QUICK = ("ac", "c3", "kmeans", "nmf", "sc")
+QUICK = ("ac", "consensus", "kmeans", "nmf", "sc")
 CASES = [
     *((name, "small and far") for name in methods.names()),
     *((name, change) for name in QUICK for change in ("offset", "small", "large")),
@@ -56,7 +56,7 @@ def test_labels_of_kmeans_are_the_same(change, scale, blobs):
     np.testing.assert_array_equal(before, after)
 
 
-@pytest.mark.parametrize("name", ["kmeans", "c3"])
+@pytest.mark.parametrize("name", ["kmeans", "consensus"])
 def test_wide_vectors_and_stored_views(name, blobs):
     x, y = make_blobs(120, n_features=80, centers=3, random_state=1)
     assert ari(y, make(name).fit_predict(x + 1e8)) > 0.95

@@ -68,13 +68,6 @@ def test_heads_give_unit_rows_and_distributions():
     torch.testing.assert_close(c.sum(dim=1), torch.ones(5))
 
 
-def test_centres_replace_the_head():
-    network = ClusterNet(nn.Flatten(), 12, 4, 3)
-    network.centres = nn.functional.normalize(torch.rand(3, 4), dim=1)
-    z, c = network(torch.rand(5, 3, 2, 2))
-    assert torch.equal(c.argmax(dim=1), (z @ network.centres.T).argmax(dim=1))
-
-
 def test_a_momentum_network_follows_without_gradient():
     torch.manual_seed(0)
     network = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.BatchNorm1d(3))

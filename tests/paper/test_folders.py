@@ -205,10 +205,10 @@ def test_rows_have_the_quality_of_consensus_and_partial_results_say_so(tmp_path)
         folders.write(Setting(), results[2:], tmp_path)
 
 
-def test_the_table_counts_what_the_issue_asks(rows):
+def test_the_table_counts_gains_and_errors(rows):
     text = folders.table(rows)
     assert "| dogs | 100 | 2 | 0.800 (0.800) | 0.700 (0.700) | 0.740 (0.740) | -0.060 | +0.140 | 1 of 2 |" in text
-    assert "mean of 12 cases: +0.087; more than 1 point below in 1." in text
+    assert "mean of 12 cases: +0.087; over 1 point below in 1." in text
     assert "within 0.05 of ACC in 11 of 12 cases" in text
     assert "not doubtful: dogs seed 1." in text
     parts = text.split("Each part of Consensus alone")[1]

@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 
 from c3clust import KMeans, load, regroup, split, undo
+from c3clust.records.assignments import Assignments
 from c3clust.records.duplicates import Duplicates
 from c3clust.records.outliers import Outlier
 from c3clust.report import build, editing, render, write
@@ -629,6 +630,7 @@ def test_suggested_names_are_marked_as_such(visit, digits, new_record, tmp_path)
     names = [f"{('red', '<b>', 'fox', 'owl')[label]}/{i}.png" for i, label in enumerate(labels)]
     build(x[:60], z, labels, np.full(60, 0.9), names, n_clusters=4).write(tmp_path)
     new_record(4, 60).write(tmp_path / "record.json")
+    Assignments(names, labels, np.full(60, 0.9)).write(tmp_path / "assignments.csv")
     editing.label(tmp_path, {3: "barn owls"})
     page = visit(render(tmp_path).as_uri())
     assert page.locator("#cluster-0 .suggested").inner_text() == "Suggested name: red"

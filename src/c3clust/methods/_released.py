@@ -36,7 +36,7 @@ OBJECTS = ("GLOBAL", "unrecognized")  # in what torch says about classes and fun
 HEADS = {"g_i": "instance_projector", "g_c": "cluster_projector"}
 PUBLISHED: dict[str, Any] = {  # of the released code
     "augment": {"policy": "photo", "jitter": 0.5, "blur": 0.0}, "stem": "imagenet", "batch_size": 256, "lr": 3e-4,
-    "schedule": "constant", "warmup": 0,
+    "schedule": "constant",
 }  # fmt: skip
 
 

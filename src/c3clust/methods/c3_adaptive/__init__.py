@@ -9,7 +9,8 @@ The stages and the losses are those of CC and C3 (methods/cc.py, methods/c3). Wh
 - A few epochs at the end train all parts jointly (stage "settle").
 - A guard stops a stage 2 that fails (guard.py).
 
-Each of them can be turned off by itself: warmup=0, zeta=0.6, head="frozen", settle=0 and guard=False are C3.
+Each of them can be turned off by itself. With warmup=0, zeta=0.6, head="frozen", settle=0, guard=False,
+cc_schedule="constant" and no encoder it is C3.
 """
 
 from c3clust.methods.c3_adaptive.estimator import C3Adaptive
