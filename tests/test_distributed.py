@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 import torch
 import torch.multiprocessing as mp
+from c3clust.methods.c3.images import GuidedObjective
 from PIL import Image
 from torch import nn
 
@@ -34,7 +35,6 @@ from c3clust.features.neighbours import nearest_neighbours
 from c3clust.methods.adc import ADCObjective, AssociationNet
 from c3clust.methods.ae import AEObjective
 from c3clust.methods.c3 import C3Objective
-from c3clust.methods.c3.images import GuidedObjective
 from c3clust.methods.c3.loss import positives_per_view
 from c3clust.methods.cc import CCObjective
 from c3clust.methods.dac import DACObjective
@@ -144,7 +144,7 @@ def with_state(objective, **state):
 
 
 def propos(net):
-    return with_state(ProPosObjective(net, 0.9, 0.1, 0.1, 0.5), labels=LABELS)
+    return with_state(ProPosObjective(3, 0.9, 0.1, 0.1, 0.5), labels=LABELS)
 
 
 def party(net):
@@ -163,6 +163,7 @@ CASES = {  # network, objective of the network
     "scan": (neighbour_net, lambda net: NeighbourObjective(torch.zeros(N, 1), 5.0)),
     "self label": (neighbour_net, lambda net: SelfLabelObjective(0.35)),
     "dac": (label_net, lambda net: DACObjective(4)),
+    "dac released": (label_net, lambda net: DACObjective(4, "released")),
     "ddc": (label_net, lambda net: DDCObjective(0.1)),
     "drc": (label_net, lambda net: DRCObjective(3.0, 1.0, 2.0)),
     "dccm": (lambda: CorrelationNet(encoder(), WIDTH, WIDTH, 3), lambda net: DCCMObjective((5.0, 1.0, 0.5), 0.9, 0.5)),
@@ -179,10 +180,10 @@ CASES = {  # network, objective of the network
         lambda net: JULEObjective(LABELS.numpy(), 0.2),
     ),
     "byol": (
-        lambda: centred(Predicting(encoder(), WIDTH, 4), WIDTH),
-        lambda net: ProPosObjective(net, 0.9, 0, 0, 0.5),
+        lambda: centred(Predicting(encoder(), WIDTH, 4), 4),
+        lambda net: ProPosObjective(3, 0.9, 0, 0, 0.5),
     ),
-    "propos": (lambda: centred(Predicting(encoder(), WIDTH, 4), WIDTH), propos),
+    "propos": (lambda: centred(Predicting(encoder(), WIDTH, 4), 4), propos),
     "mmdc": (
         lambda: TurningNet(nn.Sequential(nn.Flatten(), *encoder(4)), WIDTH, 3),
         lambda net: MMDCObjective(N, 3, 0.5, False),

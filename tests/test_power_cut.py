@@ -2,7 +2,8 @@
 
 The renames, removals and flushes of real code are recorded, with the content of each file at the moment when it was
 flushed. The disk then replays every prefix of this log. A file that was not flushed is empty; of the changes of names
-that a flush of their folder did not follow, any number may have reached the disk, in their order.
+that a flush of their folder did not follow, any number may have reached the disk, in their order. Every command that
+says that it has done something is cut off at each moment, and what it has done is on the disk when it ends.
 """
 
 import hashlib
@@ -21,8 +22,10 @@ from c3clust.encoders import features
 from c3clust.encoders.image import from_module
 from c3clust.files import atomic
 from c3clust.records.assignments import Assignments
+from c3clust.records.changes import states
 from c3clust.records.edits import Edits
 from c3clust.records.record import RunRecord
+from c3clust.records.state import State
 from c3clust.runs import Run, RunConfig
 from c3clust.training.checkpoint import Checkpoints, TrainingState
 
@@ -36,7 +39,7 @@ class Recorder:
     def __init__(self, folder, monkeypatch):
         self.folder, self.log = folder, []
         self.before = contents(folder)
-        self.real = {name: getattr(os, name) for name in ("fsync", "replace", "rename", "unlink")}
+        self.real = {name: getattr(os, name) for name in ("fsync", "replace", "rename", "unlink", "sync")}
         for name in self.real:
             monkeypatch.setattr(os, name, getattr(self, name))
 
@@ -51,15 +54,19 @@ class Recorder:
         self.real["fsync"](number)
 
     def replace(self, source, target, **options):
-        if Path(target).is_relative_to(self.folder):
-            self.add("rename", Path(source), Path(target))
+        if (to := Path(os.path.abspath(target))).is_relative_to(self.folder):
+            self.add("rename", Path(os.path.abspath(source)), to)
         self.real["replace"](source, target, **options)
 
     rename = replace
 
+    def sync(self):
+        self.add("all", self.folder, contents(self.folder))
+        self.real["sync"]()
+
     def unlink(self, path, **options):
-        if not options.get("dir_fd") and Path(path).is_relative_to(self.folder):
-            self.add("unlink", Path(path))
+        if not options.get("dir_fd") and (at := Path(os.path.abspath(path))).is_relative_to(self.folder):
+            self.add("unlink", at)
         self.real["unlink"](path, **options)
 
     def states(self):
@@ -77,13 +84,19 @@ def _states(before, log):
     live, pending = dict(durable), []
     yield dict(before)
     for kind, path, *more in log:
-        if kind == "names":
+        if kind == "all":
+            live, pending = {path: [content] for path, content in more[0].items()}, []
+            durable = dict(live)
+        elif kind == "names":
             for change in [change for change in pending if change[1].parent == path]:
                 _apply(durable, change)
                 pending.remove(change)
         elif kind == "unlink":
             live.pop(path, None)
             pending.append(("unlink", path, None))
+        elif kind == "rename" and any(path in each.parents for each in live):  # a folder
+            _move(live, path, more[0])
+            pending.append(("rename", more[0], path))
         else:
             if path not in live:
                 live[path] = [b""]
@@ -106,8 +119,14 @@ def _apply(names, change):
         names.pop(path, None)
     elif kind == "link":
         names[path] = more
-    elif more in names:
-        names[path] = names.pop(more)
+    else:
+        _move(names, more, path)
+
+
+def _move(names, source, target):
+    """Rename a file, or all files of a folder."""
+    for path in [path for path in names if path == source or source in path.parents]:
+        names[target / path.relative_to(source)] = names.pop(path)
 
 
 def contents(folder):
@@ -160,6 +179,70 @@ def test_edits(tmp_path, record, monkeypatch):
     found = [len(Edits.read(tmp_path, 3).operations) for _ in after_each_cut(recorder, monkeypatch)]
     assert set(found) == {1, 2}
     assert found[-1] == 2
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    """A finished run of three clusters, in a folder with its samples: small images of six kinds."""
+    folder = tmp_path_factory.mktemp("fitted")
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 20, (30, 4, 4)) + (np.eye(16)[np.arange(30) % 6] * 200).reshape(30, 4, 4)
+    np.save(folder / "x.npy", x.astype(np.uint8))
+    KMeans(3, random_state=0).fit(
+        data.load(folder / "x.npy"), run_dir=Run(folder / "run", source=str(folder / "x.npy"))
+    )
+    return folder
+
+
+def history(run):
+    """All operations of a run, by its states."""
+    return [Edits.read(state).operations for state in states(run)]
+
+
+LABEL, SPLIT = ("label", "run", "0=cats"), ("split", "run", "0")
+COMMANDS = {  # what is done before, and the command
+    "label": ((), LABEL),
+    "merge": ((LABEL,), ("merge", "run", "2", "0")),
+    "split": ((LABEL,), SPLIT),
+    "regroup": ((LABEL,), ("regroup", "run", "-k", "4")),
+    "undo a label": ((LABEL,), ("undo", "run")),
+    "undo a split": ((SPLIT,), ("undo", "run")),
+    "report": ((LABEL,), ("report", "run")),
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_commands(fitted, tmp_path, record, monkeypatch, c3clust, name):
+    """A finished command is on the disk; one that was cut off is done or not, and its run is whole."""
+    folder = Path(shutil.copytree(fitted, tmp_path / "here"))
+    run, x = folder / "run", np.load(folder / "x.npy")
+    before, words = COMMANDS[name]
+    for each in before:
+        assert c3clust(*each, cwd=folder).returncode == 0
+    old = history(run), (run / "assignments.csv").read_bytes()
+    recorder = record(folder)
+    done = c3clust(*words, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    new, found = (history(run), (run / "assignments.csv").read_bytes()), []
+    for _ in after_each_cut(recorder, monkeypatch):
+        found.append((history(run), (run / "assignments.csv").read_bytes()))
+        assert found[-1][0] in (old[0], new[0])
+        assert found[-1][1] in (old[1], new[1])
+        np.testing.assert_array_equal(load(run).predict(x), State.read(run).assignments.clusters)
+    assert found[-1] == new
+
+
+@pytest.mark.parametrize("words", [("predict", "run", "x.npy", "-o", "out.csv"), ("export", "run", "--to", "sorted")])
+def test_files_that_a_command_writes_elsewhere(fitted, tmp_path, record, monkeypatch, c3clust, words):
+    folder = Path(shutil.copytree(fitted, tmp_path / "here"))
+    target, recorder = folder / words[-1], record(folder)
+    done = c3clust(*words, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    new = contents(folder)
+    state = list(after_each_cut(recorder, monkeypatch))[-1]
+    written = {path for path in new if path == target or target in path.parents}
+    assert written
+    assert {path: state.get(path) for path in written} == {path: new[path] for path in written}
 
 
 def training(epoch):

@@ -35,7 +35,7 @@ BUDGET: dict[str, Any] = {
     "random_state": 0,
 }
 ENOUGH = {"cc_epochs": 12, "pretrain_epochs": 6, "epochs": 12}  # for scikit-learn's `check_clustering`
-LONGER = {"cc_epochs": 60, "pretrain_epochs": 20, "epochs": 20}
+LONGER = {"cc_epochs": 60, "pretrain_epochs": 40, "epochs": 20}
 ONE_EPOCH = {"cc_epochs": 1, "pretrain_epochs": 1, "epochs": 1}
 SHAPES = ((24, 5), (24, 8, 8), (24, 3, 9, 7), (24, 6, 6, 3))
 BAD = (

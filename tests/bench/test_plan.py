@@ -23,7 +23,7 @@ def test_a_recipe_reaches_each_method_as_far_as_it_concerns_it():
     )
     assert (c3.start.params["epochs"], c3.params["epochs"], c3.params["zeta"]) == (1000, 20, 0.6)
     assert c3.start.key == cc.key
-    assert (cc.params["epochs"], cc.params["warmup"], cc.params["lr"]) == (1000, 0, 3e-4)
+    assert (cc.params["epochs"], cc.params["schedule"], cc.params["lr"]) == (1000, "constant", 3e-4)
     assert "epochs" not in simclr.params
     assert simclr.params["backbone"] == "resnet34"
     assert kmeans.params == {"n_clusters": 10}

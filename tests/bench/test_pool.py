@@ -28,22 +28,22 @@ def one_thread_each():
         yield
 
 
-def cc(three_kinds, seed=0, epochs=6, warmup=0.5, **more):
-    return Job(three_kinds, "cc", {**SMALL, "epochs": epochs, "warmup": warmup, **more}, seed)
+def cc(three_kinds, seed=0, epochs=6, **more):
+    return Job(three_kinds, "cc", {**SMALL, "epochs": epochs, **more}, seed)
 
 
 @pytest.fixture(scope="module")
 def swept(three_kinds, tmp_path_factory):
     """Two C3 from one CC, a method that fails, one that diverges, one that collapses; two at a time."""
     out = tmp_path_factory.mktemp("out")
-    c3 = {**SMALL, "epochs": 2, "settle": 0, "guard": False}
+    c3 = {**SMALL, "epochs": 2}
     jobs = [
         Job(three_kinds, "c3", {**c3, "zeta": 0.6}, start=cc(three_kinds)),
         Job(three_kinds, "c3", {**c3, "zeta": 0.9}, start=cc(three_kinds)),
         Job(three_kinds, "kmeans", {"n_clusters": 99}, name="too many"),
-        cc(three_kinds, lr=1e30, schedule="constant"),
+        cc(three_kinds, lr=1e30),
         cc(three_kinds, epochs=0),
-        Job(three_kinds, "c3", {**c3, "zeta": 0.6}, start=cc(three_kinds, lr=1e30, schedule="constant")),
+        Job(three_kinds, "c3", {**c3, "zeta": 0.6}, start=cc(three_kinds, lr=1e30)),
     ]
     ended = []
     return jobs, run(jobs, out, workers=2, on_result=ended.append), ended, out
@@ -104,7 +104,7 @@ def when_training(folder):
 
 
 def test_a_killed_bench_takes_its_workers_along_and_goes_on(three_kinds, tmp_path):
-    job = cc(three_kinds, epochs=24, warmup=0)
+    job = cc(three_kinds, epochs=24)
     words = [sys.executable, "-c", RUN, json.dumps(job.plain()), str(tmp_path)]
     bench = subprocess.Popen(words)
     owner = when_training(folder_of(tmp_path, job))
@@ -121,7 +121,7 @@ def test_a_killed_bench_takes_its_workers_along_and_goes_on(three_kinds, tmp_pat
 
 
 def test_a_killed_worker_fails_alone_and_is_taken_up(three_kinds, tmp_path):
-    job = cc(three_kinds, epochs=24, warmup=0)
+    job = cc(three_kinds, epochs=24)
 
     def kill():
         owner = when_training(folder_of(tmp_path, job))

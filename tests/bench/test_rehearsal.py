@@ -191,10 +191,11 @@ def test_each_stage_has_its_own_epochs_and_batches_at_the_size_of_the_dataset(tm
 
 
 def test_epochs_that_a_rehearsal_leaves_out_are_counted(tmp_path, monkeypatch):
-    cc = Job("cifar10", "cc", {"n_clusters": 10, "epochs": 100, "warmup": 0.3, "batch_size": 256})
-    (cost,) = costs([rehearsed(tmp_path, monkeypatch, cc, ["cc"])], "v100")
+    whole = Job("cifar10", "c3_adaptive", {"n_clusters": 10, "cc_epochs": 100, "epochs": 0, "settle": 0})
+    (cost,) = costs([rehearsed(tmp_path, monkeypatch, whole, ["cc"])], "v100")
     assert cost.real_steps == 100 * 234  # 30 of them warm up
-    c3 = Job("cifar10", "c3", {"n_clusters": 10, "zeta": 0.6, "epochs": 20, "head": "frozen"}, start=cc)
+    cc = Job("cifar10", "cc", {"n_clusters": 10, "epochs": 100})
+    c3 = Job("cifar10", "c3", {"n_clusters": 10, "epochs": 20}, start=cc)
     (cost,) = costs([rehearsed(tmp_path, monkeypatch, c3, ["c3"])], "v100")
     assert cost.real_steps == 20 * 468  # those of its start are a job of their own
 
@@ -215,7 +216,7 @@ def test_a_run_that_continues_another_takes_as_long_per_step(three_kinds, tmp_pa
 
 
 def test_other_methods_are_on_a_gpu_as_much_faster_as_cc(tmp_path, monkeypatch):
-    cc = Job("cifar10", "cc", {"n_clusters": 10, "epochs": 100, "warmup": 0})
+    cc = Job("cifar10", "cc", {"n_clusters": 10, "epochs": 100})
     iic, kmeans = (Job("cifar10", method, {"n_clusters": 10}) for method in ("iic", "kmeans"))
     pairs = [rehearsed(tmp_path, monkeypatch, cc, ["cc"]), rehearsed(tmp_path, monkeypatch, iic, ["iic"], 5.0)]
     pairs.append(rehearsed(tmp_path, monkeypatch, kmeans, []))

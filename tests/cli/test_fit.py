@@ -26,7 +26,7 @@ def rows(path):
 def test_a_run_folder_is_whole(run):
     record = json.loads((run / "record.json").read_text())
     assert record["method"] == "c3"
-    assert [stage["name"] for stage in record["stages"]] == ["cc", "c3", "settle"]
+    assert [stage["name"] for stage in record["stages"]] == ["cc", "c3"]
     for stage in record["stages"]:
         curves = stage["curves"]
         assert {len(curve) for curve in curves.values()} == {1}
@@ -89,7 +89,7 @@ def test_nothing_is_claimed_without_an_estimate(c3clust, photos, tmp_path):
 
 
 def test_settings_reach_the_estimator(c3clust, photos, tmp_path):
-    sets = ("--set", "zeta=0.7", "--set", "augment.policy=photo", "--set", "augment.jitter=0.1", "--set", "head=frozen")
+    sets = ("--set", "zeta=0.7", "--set", "augment.policy=photo", "--set", "augment.jitter=0.1")
     assert c3clust("fit", photos, "-k", 2, "-o", tmp_path / "r", *QUICK, *sets).returncode == 0
     model = load(tmp_path / "r")
     assert (model.zeta, model.head, model.augment) == (0.7, "frozen", {"policy": "photo", "jitter": 0.1})

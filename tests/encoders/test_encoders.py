@@ -52,7 +52,7 @@ def test_every_method_runs_on_features(name, tmp_path, pictures):
 def test_finetuning_trains_the_encoder_slowly(tmp_path, pictures):
     x, module = pictures(side=16), Grid()
     before = module.conv.weight.detach().clone()
-    fitted = CC(encoder=module, finetune=True, epochs=2, warmup=0, **QUICK).fit(x)
+    fitted = CC(encoder=module, finetune=True, epochs=2, **QUICK).fit(x)
     assert torch.equal(module.conv.weight, before)  # the user's own stays as it is
     moved = (fitted.network_.f.module.conv.weight - before).abs().max()
     assert 0 < moved < 4 * 2 * 1e-3 * 0.1  # steps times a tenth of the rate, and some room for Adam

@@ -6,7 +6,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import c3clust
-from c3clust import C3, CC, KMeans, data
+from c3clust import C3, CC, C3Adaptive, KMeans, data
 from c3clust.encoders.rows import TableEncoder
 from c3clust.errors import InputError, RunError
 from c3clust.files import model_io
@@ -144,10 +144,10 @@ def test_the_head_begins_with_the_clusters_of_the_columns(tmp_path):
     """Noise has no clusters that z would find too; at next to no learning rate the head keeps what it was taught."""
     rows = np.random.default_rng(0).normal(size=(200, 6))
     (tmp_path / "t.csv").write_text("\n".join(["a,b,c,d,e,f", *(",".join(f"{v:.4f}" for v in row) for row in rows)]))
-    still = {"epochs": 2, "warmup": 0.5, "lr": 1e-9, "random_state": 0}
+    still = {"cc_epochs": 2, "warmup": 0.5, "cc_lr": 1e-9, "epochs": 0, "settle": 0, "random_state": 0}
     found = KMeans(3, random_state=0).fit(tmp_path / "t.csv").labels_
-    assert c3clust.acc(found, CC(3, **still).fit(tmp_path / "t.csv").labels_) > 0.8
-    assert c3clust.acc(found, CC(3, **still).fit(rows).labels_) < 0.8  # vectors, whose head starts from z
+    assert c3clust.acc(found, C3Adaptive(3, **still).fit(tmp_path / "t.csv").labels_) > 0.8
+    assert c3clust.acc(found, C3Adaptive(3, **still).fit(rows).labels_) < 0.8  # vectors, whose head starts from z
 
 
 def test_a_run_on_a_table_is_an_encoder(people, tmp_path):

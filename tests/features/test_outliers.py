@@ -11,10 +11,9 @@ from sklearn.datasets import make_blobs
 
 from c3clust import C3, load, methods
 from c3clust.features.outliers import OutlierRule, member_votes
-from c3clust.records import edits
 from c3clust.records.assignments import Assignments
 from c3clust.records.outliers import Outlier
-from c3clust.report import View
+from c3clust.report import View, editing
 from c3clust.report.export import export
 
 
@@ -107,10 +106,10 @@ def test_report_and_merge_leave_outliers_apart(run, samples, tmp_path):
     view = View.read(run)
     assert view.unassigned
     assert (view.n_clusters, view.sizes[-1], view.n_outliers) == (4, 8, 8)
-    edits.merge(run, [0, 1])
+    editing.merge(run, [0, 1])
     labels = load(run).predict(samples)
     assert set(labels) == {-1, 0, 2, 3}
-    edits.undo(run)
+    editing.undo(run)
     assert json.loads((run / "record.json").read_text())["params"]["outliers"] is True
 
 

@@ -10,12 +10,12 @@ from c3clust import CC, KMeans, load
 from c3clust.data.io.cache import Entry
 from c3clust.errors import C3ClustError, RunError
 from c3clust.files import atomic
+from c3clust.files.lock import locked
 from c3clust.records.assignments import Assignments
 from c3clust.records.edits import Edits
 from c3clust.records.record import RunRecord
 from c3clust.report.view import View
 from c3clust.runs import Run, RunConfig
-from c3clust.runs.lock import locked
 from c3clust.training.checkpoint import Checkpoints
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs links and pipes")

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from c3clust.methods.adc import LENGTH, PER_CLUSTER, ADCObjective, AssociationNet, visit_loss, walker_loss
+from c3clust.methods.adc import LENGTH, PER_CLUSTER, ADCObjective, AssociationNet, view_loss, visit_loss, walker_loss
 from c3clust.training import Batch
 
 
@@ -42,6 +42,21 @@ def test_walks_that_return_cost_nothing_and_visits_at_least_log_n():
     assert torch.autograd.gradcheck(lambda a: walker_loss(a, random(4, 2), torch.eye(3)) + visit_loss(a, a), (a,))
 
 
+def test_walks_from_views_end_at_a_view_of_the_same_sample():
+    far = 20 * torch.eye(4, dtype=torch.float64)
+    assert view_loss(far, far, far).item() == pytest.approx(math.log(2) + math.log(4))  # two views, four samples
+    assert view_loss(far, far.flip(0), far).item() > 10
+    z_a, z_b, z = random(3, 2), random(3, 2, seed=1), random(3, 2, seed=2)
+    views = torch.cat([z_a, z_b]).tolist()
+    there, back = steps(views, z.tolist()), steps(z.tolist(), views)
+    total = 0.0
+    for i in range(6):
+        for j in (i % 3, i % 3 + 3):
+            total -= math.log(sum(there[i][k] * back[k][j] for k in range(3))) / 12
+    visited = [sum(there[i][k] for i in range(6)) / 6 for k in range(3)]
+    assert view_loss(z_a, z_b, z).item() == pytest.approx(total - sum(map(math.log, visited)) / 3)
+
+
 def test_the_centroids_start_at_the_centres_and_the_logits_choose_the_nearest():
     torch.manual_seed(0)
     network, centres = AssociationNet(torch.nn.Linear(4, 5), 5, 3, 3), torch.eye(3)
@@ -53,8 +68,9 @@ def test_the_centroids_start_at_the_centres_and_the_logits_choose_the_nearest():
 
 def test_the_warm_up_trains_views_only():
     torch.manual_seed(0)
-    network, x = AssociationNet(torch.nn.Linear(4, 5), 5, 3, 3), torch.randn(2, 6, 4)
-    ADCObjective(warming_up=True)(network, Batch(*x))["loss"].backward()
+    network, x = AssociationNet(torch.nn.Linear(4, 5), 5, 3, 3), torch.randn(3, 6, 4)
+    batch = Batch(x[0], x[1], torch.arange(6), x[2])
+    ADCObjective(warming_up=True)(network, batch)["loss"].backward()
     assert network.centroids.grad is None
-    ADCObjective(warming_up=False)(network, Batch(*x))["loss"].backward()
+    ADCObjective(warming_up=False)(network, batch)["loss"].backward()
     assert network.centroids.grad.abs().sum() > 0

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from c3clust.methods.dac import DAC, MEETING, DACObjective, LabelNet, pair_loss, thresholds
+from c3clust.methods.dac import DAC, MEETING, DACObjective, LabelNet, pair_loss, squared_loss, thresholds
 from c3clust.training import Batch
 
 
@@ -35,6 +35,26 @@ def loop(p_a, p_b, p, upper, lower):
 def test_the_loss_equals_the_loop(lamb):
     views = random(seed=1), random(seed=2), random()
     assert pair_loss(*views, *thresholds(lamb)).item() == pytest.approx(loop(*views, *thresholds(lamb)), abs=1e-12)
+
+
+@pytest.mark.parametrize("threshold", [0.5, 0.9])
+def test_the_released_loss_equals_the_loop(threshold):
+    view, p = random(seed=1), random()
+    total = 0.0
+    for i in range(8):
+        for j in range(8):
+            similar = cosine(p[i].tolist(), p[j].tolist()) > threshold
+            total += (cosine(view[i].tolist(), view[j].tolist()) - similar) ** 2 / 64
+    assert squared_loss(view, p, threshold).item() == pytest.approx(total, abs=1e-12)
+    assert torch.autograd.gradcheck(lambda a: squared_loss(a, p, threshold), (view.requires_grad_(),))
+
+
+def test_the_threshold_of_the_released_code_falls_to_one_half():
+    objective, seen = DACObjective(20, "released"), []
+    for _ in range(20):
+        objective.refresh(None, None)
+        seen.append(objective.threshold)
+    assert seen == pytest.approx([0.9 - 0.02 * e for e in range(20)])
 
 
 def test_the_thresholds_meet():

@@ -5,7 +5,8 @@ import math
 import pytest
 import torch
 
-from c3clust.methods.ddc import BINS, DDCObjective, best_threshold, cosines, local_loss, relation_loss
+from c3clust import methods
+from c3clust.methods.ddc import BINS, DDC, DDCObjective, best_threshold, cosines, local_loss, relation_loss
 from c3clust.networks.heads import LabelNet
 from c3clust.training import Batch
 
@@ -70,3 +71,10 @@ def test_the_relations_are_those_of_the_samples():
     x = x.float()
     found = DDCObjective(0.1)(network, Batch(x[0], x[1], raw=x[2], size=(4,)))["loss"].item()
     assert found == pytest.approx(expected, rel=1e-4)
+
+
+def test_a_reconstruction_is_marked_as_one():
+    assert not DDC.ranked
+    assert "Not the authors' method" in DDC.__doc__
+    others = [name for name in methods.names() if not getattr(methods.load(name), "ranked", True)]
+    assert others == ["ddc"]

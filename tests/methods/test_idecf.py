@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from c3clust.losses.terms import fuzzy_centres, fuzzy_memberships
-from c3clust.methods.idecf import IDECFObjective, MembershipNet, fuzzy_cost
+from c3clust.methods.idecf import IDECFObjective, MembershipNet, fuzzy_cost, supervision_loss
 from c3clust.networks.autoencoder import Autoencoder
 from c3clust.networks.readouts import Centred
 from c3clust.training import Batch
@@ -22,6 +22,16 @@ def test_the_cost_equals_the_loop(m):
         for k in range(3):
             total += u[i, k].item() ** m * sum((z[i, d] - centres[k, d]).item() ** 2 for d in range(2))
     assert fuzzy_cost(z, centres, u, m).item() == pytest.approx(total / 5, abs=1e-10)
+
+
+def test_the_supervision_equals_the_released_mean_over_all_entries():
+    """Up to the kernel, which is one per dimension there: with one dimension, both are the same."""
+    z, centres, u = random(5, 1).requires_grad_(), random(3, 1, seed=1), random(5, 3, seed=2).softmax(dim=1)
+    kernel = 1 / (1 + (z[:, None] - centres).square()).sum(dim=2)
+    log_q = (kernel / kernel.sum(dim=1, keepdim=True)).log()
+    expected = torch.nn.functional.kl_div(log_q, u, reduction="none").mean()
+    assert supervision_loss(z, centres, u).item() == pytest.approx(expected.item(), abs=1e-12)
+    assert torch.autograd.gradcheck(lambda z, u: supervision_loss(z, centres, u), (z, u.requires_grad_()))
 
 
 @pytest.mark.parametrize("m", [1.5, 2.0])
@@ -55,5 +65,8 @@ def test_the_networks_take_turns():
     for name, loss in IDECFObjective(0.1, 1.5, True).losses(network, batch):
         network.zero_grad(set_to_none=True)
         loss.backward()
-        assert (network.g[0].weight.grad is None) == (name == "autoencoder")
         assert (network.body.f[0].weight.grad is None) == (name == "member")
+    optimisers = IDECFObjective(0.1, 1.5, True).optimisers(network, 0.1)
+    for name, moved in (("member", network.g), ("autoencoder", network.body)):
+        held = {id(p) for group in optimisers[name].param_groups for p in group["params"]}
+        assert held == {id(p) for p in moved.parameters()}

@@ -5,6 +5,7 @@ import pytest
 import torch
 from sklearn.datasets import make_blobs
 
+from c3clust.methods import jule
 from c3clust.methods.jule import NEAREST, Merger, first_clusters, neighbour_graph, triplet_loss
 
 
@@ -30,7 +31,9 @@ def test_the_graph_equals_the_loop():
             assert w[i, j] == pytest.approx(np.exp(-d / sigma))
 
 
-def test_affinities_and_merges_equal_the_loop(graph):
+@pytest.mark.parametrize("many", [6, 100])
+def test_affinities_and_merges_equal_the_loop(graph, many, monkeypatch):
+    monkeypatch.setattr(jule, "MANY", many)
     w, labels = graph.toarray(), np.arange(24) // 2
     merger = Merger(graph, labels)
     for _ in range(8):
@@ -40,7 +43,7 @@ def test_affinities_and_merges_equal_the_loop(graph):
             row = sorted(((affinity(w, parts[a], parts[b]), b) for b in parts if b != a), reverse=True)
             for value, b in row:
                 assert found[a, b] == pytest.approx(value, rel=1e-4, abs=1e-6)
-            top = [value for value, _ in row[:NEAREST]]
+            top = [value for value, _ in row[: NEAREST if len(parts) > many else 1]]
             score = top[0] + sum(top[0] - value for value in top[1:]) / max(len(top) - 1, 1)
             best = max(best, (score, (a, row[0][1])))
         one, other = merger.best_pair()
@@ -60,13 +63,14 @@ def test_blobs_are_merged_to_blobs():
 def test_the_triplets_equal_the_loop():
     generator = torch.Generator().manual_seed(0)
     z = torch.nn.functional.normalize(torch.randn(6, 3, generator=generator, dtype=torch.float64), dim=1)
-    labels, negative = torch.tensor([0, 0, 0, 1, 1, 2]), torch.tensor([3, 4, 5, 0, 5, 1])
+    labels, negatives = torch.tensor([0, 0, 0, 1, 1, 2]), torch.tensor([[3, 4], [4, 5], [5, 3], [0, 1], [5, 2], [1, 0]])
     terms = []
     for i in range(6):
         for j in range(6):
             if j != i and labels[i] == labels[j]:
-                near, far = ((z[i] - z[k]).square().sum().item() for k in (j, negative[i]))
-                terms.append(max(0.0, near - far + 0.2))
-    assert triplet_loss(z, labels, negative, 0.2).item() == pytest.approx(sum(terms) / len(terms), abs=1e-10)
-    assert triplet_loss(z, torch.zeros(6).long(), negative).item() == 0
-    assert triplet_loss(z, torch.arange(6), negative).item() == 0
+                for k in negatives[i]:
+                    near, far = ((z[i] - z[other]).square().sum().item() for other in (j, k))
+                    terms.append(max(0.0, near - far + 0.2))
+    assert triplet_loss(z, labels, negatives, 0.2).item() == pytest.approx(sum(terms) / len(terms), abs=1e-10)
+    assert triplet_loss(z, torch.zeros(6).long(), negatives).item() == 0
+    assert triplet_loss(z, torch.arange(6), negatives).item() == 0

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from c3clust.methods.mmdc import MMDCObjective, TurningNet, exchanged, target_loss, turn_loss
+from c3clust.methods.mmdc import MMDC, MMDCObjective, TurningNet, exchanged, target_loss, turn_loss
 from c3clust.training import Batch
 
 
@@ -42,6 +42,15 @@ def test_targets_stay_equally_frequent_and_are_resumed():
     other = MMDCObjective(9, 3, 0.5, kmeans=False)
     other.load_state_dict(objective.state_dict())
     assert torch.equal(other.targets, objective.targets)
+
+
+@pytest.mark.parametrize(("policy", "turned"), [("photo", True), ("handwriting", False), ("digit", False)])
+def test_photographs_are_turned_and_handwriting_is_not(policy, turned):
+    x = np.random.default_rng(0).random((12, 8, 8))
+    curves = MMDC(3, augment=policy, epochs=1, random_state=0).fit(x).stages_[0]["curves"]
+    assert (curves["turn_loss"][0] > 0) == turned
+    curves = MMDC(3, augment=policy, turn_weight=0.5, epochs=1, random_state=0).fit(x).stages_[0]["curves"]
+    assert curves["turn_loss"][0] > 0
 
 
 @pytest.mark.parametrize(("shape", "ways"), [((1, 4, 4), {0, 1, 2, 3}), ((1, 4, 6), {0, 2})])

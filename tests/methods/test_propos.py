@@ -48,17 +48,40 @@ def test_one_cluster_has_nothing_to_scatter():
     assert torch.autograd.gradcheck(lambda b: scattering_loss(b, b.flip(1), present), (b,))
 
 
-@pytest.mark.parametrize("weight", [0.0, 0.1])
-def test_no_gradient_reaches_the_target_and_it_is_resumed(weight):
+@pytest.fixture
+def network():
     torch.manual_seed(0)
-    network, x = Centred(Predicting(torch.nn.Linear(4, 5), 5, 3), 5, 2), torch.randn(2, 6, 4)
-    objective = ProPosObjective(network, 0.9, weight, 0.001, 0.5)
+    return Centred(Predicting(torch.nn.Linear(4, 5), 5, 3), 3, 2)
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.1])
+def test_no_gradient_reaches_the_target_which_follows(network, weight):
+    objective, x = ProPosObjective(2, 0.9, weight, 0.001, 0.5), torch.randn(2, 6, 4)
     objective.labels = torch.arange(6) % 2
+    with torch.no_grad():
+        network.body.online[0].weight.add_(1)
+    before = network.body.target[0].weight.clone()
     terms = objective(network, Batch(*x, torch.arange(6)))
     terms["loss"].backward()
     assert ("scattering_loss" in terms) == bool(weight)
-    assert all(p.grad is None for p in objective.target.network.parameters())
+    assert all(p.grad is None for p in network.body.target.parameters())
     assert network.body.q[0].weight.grad is not None
-    other = ProPosObjective(network, 0.9, weight, 0.001, 0.5)
+    torch.testing.assert_close(network.body.target[0].weight, before + 0.1)
+    other = ProPosObjective(2, 0.9, weight, 0.001, 0.5)
     other.load_state_dict(objective.state_dict())
     assert torch.equal(other.labels, objective.labels)
+
+
+def test_noise_is_added_to_what_is_predicted_and_not_to_what_is_scattered(network):
+    x, terms = torch.randn(2, 6, 4), []
+    for sigma in (0.0, 0.5):
+        objective = ProPosObjective(2, 1.0, 0.1, sigma, 0.5)
+        objective.labels = torch.arange(6) % 2
+        terms.append(objective(network, Batch(*x, torch.arange(6))))
+    assert terms[0]["scattering_loss"] == terms[1]["scattering_loss"]
+    assert terms[0]["alignment_loss"] != terms[1]["alignment_loss"]
+
+
+def test_projections_of_the_target_are_clustered(network):
+    x, body = torch.randn(6, 4), network.body.eval()
+    torch.testing.assert_close(network(x)[0], torch.nn.functional.normalize(body.target(x), dim=1))

@@ -138,7 +138,7 @@ def test_c3_and_cc_start_from_the_file_itself(checkpoint, pictures, tmp_path):
     expected = imported.predict_proba(pictures)
     start = {"start": str(checkpoint), "image_size": 32, "random_state": 0}
     cc = CC(3, epochs=0, **start).fit(pictures)
-    c3 = C3(3, epochs=0, zeta=0.6, head="frozen", **start).fit(pictures)
+    c3 = C3(3, epochs=0, **start).fit(pictures)
     np.testing.assert_array_equal(cc.predict_proba(pictures), expected)
     np.testing.assert_array_equal(c3.predict_proba(pictures), expected)
     for fitted in (cc, c3):  # a backbone of "auto" would be another one at 32 px

@@ -12,8 +12,8 @@ from c3clust.methods.scan import (
     NeighbourNet,
     NeighbourObjective,
     SelfLabelObjective,
-    mine_neighbours,
     neighbour_loss,
+    neighbourhoods,
     self_label_loss,
 )
 from c3clust.methods.simclr import Projected
@@ -110,13 +110,13 @@ def test_gradient():
     assert torch.autograd.gradcheck(lambda logits: self_label_loss(logits, assignments(5, 3), 0.4), (logits,))
 
 
-def test_neighbours_are_near_and_not_the_sample_itself():
+def test_a_sample_and_its_neighbours_among_the_projections():
     net, x = network().float(), random(12, 4).float()
     context = TrainingContext(x.numpy(), (4,), augment.policy("none"), 0, torch.device("cpu"))
-    z = net(x)[0]
+    z = torch.nn.functional.normalize(net.body.project(x), dim=1)
     cosine = (z @ z.T).fill_diagonal_(-2)
-    found = mine_neighbours(net, context, 3)
-    assert found.shape == (12, 3)
+    itself, found = neighbourhoods(net, context, 3).tensor_split([1], dim=1)
+    assert torch.equal(itself.squeeze(1), torch.arange(12))
     assert torch.equal(found.sort(dim=1).values, cosine.topk(3, dim=1).indices.sort(dim=1).values)
 
 

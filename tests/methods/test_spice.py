@@ -15,13 +15,13 @@ def random(*shape, seed=0):
 
 
 def test_the_labels_of_prototypes_equal_the_loop():
-    h, p = random(6, 4), random(6, 3, seed=1).softmax(dim=1)
+    h, p = random(8, 4), random(8, 2, seed=1).softmax(dim=1)
     chosen, labels = prototype_labels(h, p)
-    for k in range(3):
-        confident = sorted(range(6), key=lambda i: -p[i, k].item())[:2]
-        mean = h[confident].mean(dim=0)
-        cosine = [float(h[i] @ mean / h[i].norm() / mean.norm()) for i in range(6)]
-        assert set(chosen[k].tolist()) == set(sorted(range(6), key=lambda i: -cosine[i])[:2])
+    for k in range(2):
+        confident = sorted(range(8), key=lambda i: -p[i, k].item())[:2]
+        mean = sum(h[i] / h[i].norm() for i in confident)
+        cosine = [float(h[i] @ mean / h[i].norm() / mean.norm()) for i in range(8)]
+        assert set(chosen[k].tolist()) == set(sorted(range(8), key=lambda i: -cosine[i])[:4])
         assert set(labels[k].tolist()) == {k}
 
 
@@ -42,6 +42,18 @@ def test_labels_that_neighbours_share_are_reliable():
     neighbours = torch.tensor([[1, 2], [0, 3], [0, 1], [0, 1]])
     assert reliable(labels, neighbours, 0.95).tolist() == [True, False, True, False]
     assert reliable(labels, neighbours, 0.5).tolist() == [True, True, True, False]
+
+
+def test_heads_of_two_layers_do_not_share_units():
+    torch.manual_seed(0)
+    heads, h = LinearHeads(5, 3, 2, hidden=True), torch.randn(4, 5)
+    whole = heads.logits(h)
+    first, _, _, last, _ = heads.linear
+    hidden = (h @ first.weight[5:].T + first.bias[5:]).clamp_min(0)  # of the second head
+    torch.testing.assert_close(whole[:, 1], hidden @ last.weight[3:, :, 0].T + last.bias[3:])
+    whole[:, 0].sum().backward()
+    assert first.weight.grad[5:].abs().sum() == 0
+    assert first.weight.grad[:5].abs().sum() > 0
 
 
 def net():

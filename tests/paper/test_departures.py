@@ -3,7 +3,7 @@
 import pytest
 
 from c3clust.paper import Setting, departures
-from c3clust.paper.setting import STAGE_2
+from c3clust.paper.setting import OFF
 from c3clust.paper.values import read_rows, write_rows
 
 
@@ -23,7 +23,7 @@ def rows():
             found.append(row(data, departures.START, seed, start))
             found.append(row(data, departures.LONGER, seed, start - 0.01))
             found.append(row(data, departures.PUBLISHED, seed, start - 0.02, 0.6, 1.4, "collapsed" if seed else "ok"))
-            found.append(row(data, departures.DEFAULT, seed, start + gain, 0.8 if seed else 0.75, 1.0))
+            found.append(row(data, departures.ADAPTIVE, seed, start + gain, 0.8 if seed else 0.75, 1.0))
     return found
 
 
@@ -32,22 +32,22 @@ def test_all_variants_start_from_the_same_cc_and_train_equally_long(name):
     jobs = departures.jobs(Setting(name, [0, 1, 2]))
     starts = {job.seed: job for job in jobs if job.name == departures.START}
     for job in jobs:
-        if job.method == "c3":
+        if job.method in ("c3", "c3_adaptive"):
             assert job.start.key == starts[job.seed].key
     by_name = {job.name: job for job in jobs if job.seed == 0}
-    longer, default, published = (by_name[n] for n in (departures.LONGER, departures.DEFAULT, departures.PUBLISHED))
+    longer, adaptive, published = (by_name[n] for n in (departures.LONGER, departures.ADAPTIVE, departures.PUBLISHED))
     more = longer.params["epochs"] - starts[0].params["epochs"]
-    assert more == published.params["epochs"] == 2 * default.params["epochs"]  # the stage "settle" is as long again
-    assert {key: published.params[key] for key in STAGE_2 if key != "epochs"} == {
-        key: value for key, value in STAGE_2.items() if key != "epochs"
-    }
-    assert not STAGE_2.keys() & default.params.keys() - {"epochs"}  # the default is the package's own
-    assert sum(job.name in departures.LOST for job in jobs) == 2
+    assert more == published.params["epochs"] == 2 * adaptive.params["epochs"]  # the stage "settle" is as long again
+    for name, change in departures.CHANGES.items():
+        expected = OFF | change
+        assert expected.items() <= by_name[name].params.items()
+    assert not OFF.keys() & adaptive.params.keys() - {"epochs"}  # all its changes
+    assert sum(job.name in departures.REJECTED for job in jobs) == 2
 
 
 def test_the_table_has_spreads_intervals_and_what_went_wrong(rows):
     text = departures.table(rows)
-    lines = [line for line in text.splitlines() if line.startswith(f"| {departures.DEFAULT} ")]
+    lines = [line for line in text.splitlines() if line.startswith(f"| {departures.ADAPTIVE} ")]
     assert "| 0.870 ± 0.032 |" in lines[0]
     assert "| +0.050 [+0.050, +0.050] | +0.050 | 0.75–0.8 | 1.00 | 5 s | 5 |" in lines[0]
     assert "| -0.030 |" in lines[1]
@@ -57,11 +57,11 @@ def test_the_table_has_spreads_intervals_and_what_went_wrong(rows):
 
 def test_the_findings_follow_from_the_numbers(rows):
     found = {finding.claim: finding.holds for finding in departures.findings(rows)}
-    assert found[f"one: {departures.DEFAULT} beats its CC"] is True
+    assert found[f"one: {departures.ADAPTIVE} beats its CC"] is True
     assert found[f"one: {departures.PUBLISHED} beats its CC"] is False
-    assert found[f"other: {departures.DEFAULT} beats its CC"] is None
-    assert found["one: no seed of the default more than 2 points below its CC"] is True
-    assert found["other: no seed of the default more than 2 points below its CC"] is False
+    assert found[f"other: {departures.ADAPTIVE} beats its CC"] is None
+    assert found["one: no seed of C3Adaptive more than 2 points below its CC"] is True
+    assert found["other: no seed of C3Adaptive more than 2 points below its CC"] is False
     assert found["one: the gain is not the epochs"] is True
     few = departures.findings([row for row in rows if row["seed"] < 4])
     assert {finding.holds for finding in few} == {None}

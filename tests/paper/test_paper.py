@@ -23,11 +23,10 @@ def done(three_kinds, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OMP_NUM_THREADS", "1")
         patch.setattr(settings, "CC_EPOCHS", 2)
-        patch.setitem(settings.STAGE_2, "epochs", 2)
         patch.setattr("c3clust.paper.fig_zeta.ZETAS", (0.6, 0.9))
         patch.setattr("c3clust.paper.fig_gamma.GAMMAS", (0.001, 0.1))
         patch.setattr(settings.Setting, "is_paper_size", True)  # leaves out the default, whose epochs are many
-        setting = paper.Setting(three_kinds, (0,), out=out)
+        setting = paper.Setting(three_kinds, (0,), out=out, c3_epochs=2)
         bench.run([job for name in FIGURES for job in paper._jobs(name, setting)], out, 1, ended.append)  # one process
         for name in FIGURES:
             paper.make(name, setting, out, 1, ended.append)
@@ -156,11 +155,10 @@ def test_at_the_papers_size_cc_is_trained_once_for_all_experiments():
 
 
 def test_all_start_from_a_network_that_is_given(three_kinds, tmp_path, monkeypatch):
-    monkeypatch.setitem(settings.STAGE_2, "epochs", 2)
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     start = CC(3, epochs=2, random_state=5).fit(three_kinds)
     start.save(tmp_path / "cc-0")
-    setting, ended = paper.Setting(three_kinds, (0,), network=str(tmp_path / "cc-{seed}")), []
+    setting, ended = paper.Setting(three_kinds, (0,), c3_epochs=2, network=str(tmp_path / "cc-{seed}")), []
     paper.make("fig-budget", setting, tmp_path / "out", 1, ended.append)
     assert [r.reason for r in ended if r.status == "failed"] == []
     base = next(r for r in ended if r.job.params["epochs"] == 0)

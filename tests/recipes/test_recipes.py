@@ -5,6 +5,7 @@ import pytest
 from c3clust import data, methods, recipes
 from c3clust.paper import Setting
 from c3clust.recipes.resolve import resolve
+from c3clust.training import Stage
 
 RECIPES = {name: recipes.load(name) for name in recipes.names()}
 
@@ -104,3 +105,15 @@ def test_a_cpu_recipe_is_small(name, place):
 def test_every_recipe_names_a_data_set(name):
     base = RECIPES[name]["data"].removesuffix("-10k")
     assert base in [*data.names(), "fashion"]
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_optimisers_and_schedules_of_recipes_can_be_made(name):
+    params = RECIPES[name]["params"]
+    stage = Stage("one", 10, 32, 0.1, params.get("schedule", "cosine"), params.get("optimizer", "adam"))
+    assert 0 <= stage.learning_rate(0.5) <= 0.1
+
+
+def test_every_repaired_method_with_released_values_has_a_recipe():
+    found = {RECIPES[name]["method"] for name in OTHERS}
+    assert {"scan", "iic", "dac", "simclr", "dec", "idec", "dcn"} <= found

@@ -3,15 +3,18 @@
 import numpy as np
 import pytest
 
+from c3clust import data
 from c3clust.errors import InputError
 from c3clust.recipes.resolve import absolute, resolve
 
 
 def test_later_values_win_over_earlier_ones():
-    run = resolve(recipe="c3-digits", settings=["epochs=7", "encoder=none"], params={"encoder": "auto", "guard": False})
+    run = resolve(
+        recipe="c3-digits", settings=["epochs=7", "encoder=none"], params={"encoder": "auto", "outliers": True}
+    )
     assert (run.source, run.method, run.params["n_clusters"]) == ("digits", "c3", 10)
     assert (run.params["cc_epochs"], run.params["epochs"]) == (60, 7)
-    assert (run.params["encoder"], run.params["guard"]) == ("none", False)
+    assert (run.params["encoder"], run.params["outliers"]) == ("none", True)
     assert resolve(recipe="c3-digits", source="mnist", n_clusters=3).params["n_clusters"] == 3
 
 
@@ -23,10 +26,24 @@ def test_a_recipe_of_c3_means_stage_1_for_cc():
 
 
 def test_options_that_a_method_lacks_are_ignored_or_refused():
-    given = {"guard": False, "verbose": True, "device": None}
+    given = {"verbose": True, "device": None}
     assert resolve("kmeans", source="digits", n_clusters=2, params=given).params == {"n_clusters": 2}
     with pytest.raises(InputError, match="kmeans has no parameter 'device'"):
         resolve("kmeans", source="digits", n_clusters=2, params={"device": "cpu"})
+    with pytest.raises(InputError, match="c3 has no parameter 'guard'"):
+        resolve("c3", source="digits", n_clusters=2, params={"guard": False})
+
+
+def test_the_data_decide_which_method_is_meant_by_none():
+    digits = data.load("digits")
+    run = resolve(source="digits", n_clusters=10, settings=["prior=even"])
+    assert run.method == "auto"
+    named, note = run.on(digits)
+    assert (named.method, named.params) == ("consensus", {"n_clusters": 10, "prior": "even"})
+    assert note == "Method: consensus, since the samples are images of handwriting."
+    with pytest.raises(InputError, match="consensus, which suits these data, has no parameter 'zeta'"):
+        resolve(source="digits", n_clusters=10, settings=["zeta=0.5"]).on(digits)
+    assert resolve("cc", source="digits", n_clusters=10).on(digits)[1] is None
 
 
 def test_what_is_missing_is_named():

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from c3clust.errors import RunError
-from c3clust.records import edits as editing
 from c3clust.records.edits import Edits
+from c3clust.report import editing
 
 
 def test_a_run_without_edits_is_unchanged(run):

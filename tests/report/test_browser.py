@@ -10,15 +10,20 @@ import pytest
 from PIL import Image
 
 from c3clust import KMeans, load, regroup, split, undo
-from c3clust.records import edits
 from c3clust.records.duplicates import Duplicates
 from c3clust.records.outliers import Outlier
-from c3clust.report import build, render, write
+from c3clust.report import build, editing, render, write
 
 pytestmark = pytest.mark.browser
 
 PHOTOS = Path(__file__).parents[3] / "shared" / "data" / "photos-subset.tar"
 HOSTILE = ["<script>alert(1)</script>.png", '"><img src=x onerror="alert(1)">', "javascript:alert(1)", "';alert(1)//"]
+
+
+def written(folder, record, view):
+    """The address of the page of a run."""
+    write(folder, record, view)
+    return (folder / "report.html").as_uri()
 
 
 def pixels(locator) -> np.ndarray:
@@ -80,7 +85,7 @@ def test_the_top_says_how_many_are_probably_right(visit, guided, width, scheme):
 def test_a_doubtful_result_says_so_first(visit, run, new_record, new_quality, made, width, scheme):
     quality = new_quality(0.7, 0.25, doubtful=True)
     record = new_record(quality=quality, stages=[], command="c3clust fit photos/ -k 10 -o runs/photos")
-    page = visit(write(run, record, made.view).as_uri(), width, 812, color_scheme=scheme)
+    page = visit(written(run, record, made.view), width, 812, color_scheme=scheme)
     assert page.locator(".verdict .level").inner_text() == "Look here"
     assert "Read the 2 points below" in page.locator(".verdict").inner_text()
     kinds = page.eval_on_selector_all(".findings li", "nodes => nodes.map((node) => node.dataset.kind)")
@@ -97,13 +102,13 @@ def test_a_stage_without_curves_leaves_no_empty_charts(visit, guided):
     assert "Training" not in page.locator("#nav").inner_text()
     assert "Method c3: heads, on cpu" in page.locator(".origin").inner_text()
     how = page.locator("#made").inner_text()
-    for part in ("agreement of the heads, prior 0.25", "0.860, interval 0.770 to 0.950", "C3 0.850, k-means 0.800"):
+    for part in ("agreement of the members, prior 0.25", "0.860, interval 0.770 to 0.950", "C3 0.850, k-means 0.800"):
         assert part in how
 
 
 def test_notes_of_the_training_are_in_how_it_was_made(visit, run, new_record, made):
     zeta = "zeta 0.85 was chosen: each view settled with 14 positives."
-    page = visit(write(run, new_record(notes=[zeta]), made.view).as_uri())
+    page = visit(written(run, new_record(notes=[zeta]), made.view))
     assert zeta in page.locator("#made").inner_text()
     assert zeta not in page.locator("#summary").inner_text()
 
@@ -412,7 +417,7 @@ def hostile(tmp_path_factory, digits, new_run):
         command=HOSTILE[1],
         notes=HOSTILE,
     )
-    edits.label(path, {0: HOSTILE[0], 1: HOSTILE[1]})
+    editing.label(path, {0: HOSTILE[0], 1: HOSTILE[1]})
     render(path)
     return made
 
@@ -470,8 +475,8 @@ def test_feature_vectors_get_the_page_without_pictures(visit, digits, new_run, t
 
 
 def test_merged_and_named_clusters(visit, run):
-    edits.label(run, {2: "twos"})
-    edits.merge(run, [2, 7])
+    editing.label(run, {2: "twos"})
+    editing.merge(run, [2, 7])
     page = visit(render(run).as_uri())
     assert page.locator("#gallery .cluster").count() == 9
     assert "twos" in page.locator("#cluster-2").inner_text()
@@ -534,7 +539,7 @@ def test_clusters_of_texts_show_words_and_texts(visit, tmp_path, new_record):
     z = np.random.default_rng(0).normal(size=(40, 4))
     sure = np.linspace(0.5, 1, 40)
     view = build(np.array(texts, dtype=object), z, np.arange(40) % 2, sure, [str(i) for i in range(40)], n_clusters=2)
-    page = visit(write(tmp_path, new_record(2, 40, scores=None), view).as_uri())
+    page = visit(written(tmp_path, new_record(2, 40, scores=None), view))
     assert page.locator("h1").inner_text() == "40 texts in 2 clusters"
     first = page.locator("#cluster-0")
     assert {"engine", "car"} <= set(first.locator(".words li").all_inner_texts())
@@ -552,7 +557,7 @@ def test_clusters_of_rows_show_what_sets_them_apart(visit, tmp_path, new_record)
     z = np.random.default_rng(0).normal(size=(40, 4))
     labels, names = np.repeat([0, 1], 20), [str(i) for i in range(40)]
     view = build(x, z, labels, np.ones(40), names, n_clusters=2, columns=columns)
-    page = visit(write(tmp_path, new_record(2, 40, scores=None), view).as_uri())
+    page = visit(written(tmp_path, new_record(2, 40, scores=None), view))
     rows = page.locator("#cluster-0 .apart tbody tr").all_inner_texts()
     assert [row.replace("\n", "").split("\t") for row in rows] == [
         ["age", "1", "5", "−1.0"],
@@ -575,7 +580,7 @@ def test_copies_are_folded_and_listed(visit, digits, new_record, tmp_path, width
     names = [f"{i}.png" for i in range(63)]
     view = build(x, z, z.argmax(1), np.full(63, 0.9), names, n_clusters=4, duplicates=copies)
     view.write(tmp_path)
-    page = visit(write(tmp_path, new_record(4, 63), view).as_uri(), width, 812)
+    page = visit(written(tmp_path, new_record(4, 63), view), width, 812)
     shown = page.locator("#copies")
     assert "3 of the 63 images are copies of others" in shown.inner_text()
     assert page.locator("[data-kind=copies]").count() == 1
@@ -604,7 +609,7 @@ def test_outliers_are_listed_with_their_reason(visit, digits, new_record, tmp_pa
     names = [f"{i}.png" for i in range(60)]
     view = build(x[:60], z, labels, np.full(60, 0.9), names, n_clusters=4, outliers=found)
     view.write(tmp_path)
-    page = visit(write(tmp_path, new_record(4, 60), view).as_uri(), width, 812)
+    page = visit(written(tmp_path, new_record(4, 60), view), width, 812)
     listed = page.locator("#outliers li")
     assert [text.split("\n")[0] for text in listed.all_inner_texts()] == ["5.png", "7.png"], "far ones first"
     assert "The nearest is" in listed.first.inner_text().replace("the nearest", "The nearest")
@@ -624,7 +629,7 @@ def test_suggested_names_are_marked_as_such(visit, digits, new_record, tmp_path)
     names = [f"{('red', '<b>', 'fox', 'owl')[label]}/{i}.png" for i, label in enumerate(labels)]
     build(x[:60], z, labels, np.full(60, 0.9), names, n_clusters=4).write(tmp_path)
     new_record(4, 60).write(tmp_path / "record.json")
-    edits.label(tmp_path, {3: "barn owls"})
+    editing.label(tmp_path, {3: "barn owls"})
     page = visit(render(tmp_path).as_uri())
     assert page.locator("#cluster-0 .suggested").inner_text() == "Suggested name: red"
     assert page.locator("#cluster-0 h3").inner_text() == "Cluster 0", "a suggestion is not in use"

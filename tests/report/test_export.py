@@ -1,5 +1,7 @@
 import csv
+import errno
 import os
+import shutil
 import tarfile
 import zipfile
 
@@ -11,9 +13,8 @@ from PIL import Image
 
 from c3clust import KMeans, data
 from c3clust.errors import InputError, RunError
-from c3clust.records import edits
-from c3clust.report.export import export, export_run, safe_name
-from c3clust.report.export import originals as find_originals
+from c3clust.report import editing
+from c3clust.report.export import _Names, export, export_run, safe_name
 
 
 def assignments(run, rows):
@@ -53,7 +54,7 @@ def test_one_folder_a_cluster(run, originals, tmp_path):
 
 
 def test_the_doubtful_go_to_unsure_and_names_are_used(run, originals, tmp_path):
-    edits.label(run, {3: "cats/../dogs", 5: "unsure"})
+    editing.label(run, {3: "cats/../dogs", 5: "unsure"})
     done = export(run, tmp_path / "out", files=originals, min_confidence=0.85)
     assert listing(tmp_path / "out") == [
         "3-cats_.._dogs/1.png",
@@ -70,7 +71,7 @@ def test_the_doubtful_go_to_unsure_and_names_are_used(run, originals, tmp_path):
 
 
 def test_merged_clusters_share_a_folder(run, originals, tmp_path):
-    edits.merge(run, [5, 3])
+    editing.merge(run, [5, 3])
     assert export(run, tmp_path / "out", files=originals).folders == {"5": 4}
 
 
@@ -191,16 +192,6 @@ def test_a_safe_name_is_one_short_name(name):
     assert safe == safe.rstrip(". ") or safe == "_"
 
 
-def test_originals_are_found_inside_the_folder_only(tmp_path):
-    (tmp_path / "a").mkdir()
-    (tmp_path / "a" / "x.png").touch()
-    (tmp_path / "secret.png").touch()
-    assert find_originals(str(tmp_path / "a"), ["x.png"]) == [(tmp_path / "a" / "x.png").resolve()]
-    assert find_originals(str(tmp_path / "a"), ["x.png", "../secret.png"]) is None
-    assert find_originals(str(tmp_path / "a"), ["gone.png"]) is None
-    assert find_originals("digits", ["0"]) is None
-
-
 def photos(folder):
     """Six files of 150 x 100 pixels, one of them no image."""
     folder.mkdir()
@@ -269,7 +260,54 @@ def test_a_source_that_was_moved_is_named_again(tmp_path):
     assert export_run(tmp_path / "run", tmp_path / "out", str(tmp_path / "moved")).n
 
 
-def test_a_name_that_no_file_can_have(tmp_path):
-    (tmp_path / "a.png").touch()
-    assert find_originals(str(tmp_path), ["a.png"]) is not None
-    assert find_originals(str(tmp_path), ["a.png\0"]) is None
+@pytest.mark.parametrize("name", [".ssh/id_rsa", "notes.txt", ".hidden.png", "../secret.png", "0.png\0", "gone.png"])
+def test_only_samples_are_copied(name, tmp_path):
+    """A run of somebody else names files that its reader would not read as images."""
+    photos(tmp_path / "photos")
+    KMeans(2, random_state=0).fit(data.load(tmp_path / "photos", max_bad=0.5), run_dir=tmp_path / "run")
+    (tmp_path / "photos" / ".ssh").mkdir()
+    for other in (".ssh/id_rsa", "notes.txt", ".hidden.png", "../secret.png"):
+        (tmp_path / "photos" / other).write_text("secret")
+    text = (tmp_path / "run" / "assignments.csv").read_text()
+    (tmp_path / "run" / "assignments.csv").write_text(text.replace("0.png", name))
+    with pytest.raises(InputError, match="does not contain the images of this run"):
+        export_run(tmp_path / "run", tmp_path / "out", str(tmp_path / "photos"))
+    assert not (tmp_path / "out").exists()
+
+
+def test_many_files_of_one_name_need_one_look_each(monkeypatch):
+    looked = []
+
+    class Counted(set):
+        def __contains__(self, name):
+            looked.append(name)
+            return super().__contains__(name)
+
+    names = _Names()
+    names.taken = Counted()
+    found = [names.free("0", "image.png") for _ in range(2000)]
+    assert len(set(found)) == 2000
+    assert len(looked) <= 3 * 2000
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_full_disk_leaves_nothing(run, originals, tmp_path, monkeypatch, exists):
+    """The second copy fails; the same call works once there is space."""
+    copies, copy = [], shutil.copyfileobj
+
+    def full(source, out):
+        copies.append(out.name)
+        out.write(b"part")
+        if len(copies) == 2:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        copy(source, out)
+
+    if exists:
+        (tmp_path / "out").mkdir()
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "copyfileobj", full)
+        with pytest.raises(InputError, match=r"No space left on device\. Nothing was exported"):
+            export(run, tmp_path / "out", files=originals)
+    assert (tmp_path / "out").exists() == exists
+    assert not exists or not list((tmp_path / "out").iterdir())
+    assert export(run, tmp_path / "out", files=originals).n == 4

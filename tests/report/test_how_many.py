@@ -6,9 +6,8 @@ import shutil
 
 import pytest
 
-from c3clust.records import edits
 from c3clust.records.edits import Edits
-from c3clust.report import render
+from c3clust.report import editing, render
 from c3clust.report.how_many import how_many, table, tree
 
 KS = [1, 2, 3, 4, 5, 6]
@@ -147,7 +146,7 @@ def test_the_curve_is_read_under_the_mouse(visit, page_run):
 @pytest.mark.browser
 def test_hostile_names_stay_text_in_the_tree(visit, page_run, tmp_path):
     path = shutil.copytree(page_run.path, tmp_path / "run")
-    edits.label(path, {0: "<img src=x onerror=alert(1)>"})
+    editing.label(path, {0: "<img src=x onerror=alert(1)>"})
     render(path)
     page = visit((path / "report.html").as_uri())
     assert "<img src=x" in page.locator(".tree svg").text_content()

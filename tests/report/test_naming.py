@@ -5,8 +5,7 @@ import csv
 import numpy as np
 import pytest
 
-from c3clust.records import edits
-from c3clust.report import View, build, render
+from c3clust.report import View, build, editing, render
 from c3clust.report.naming import Suggestion, class_traits, name_terms, suggestion
 
 LABELS = np.repeat([0, 1, 2], 20)
@@ -78,7 +77,7 @@ def test_merged_clusters_get_the_name_of_both():
 
 def test_names_of_the_user_stay(run):
     view = View.read(run)
-    edits.label(run, {3: "cats"})
+    editing.label(run, {3: "cats"})
     render(run)
     with open(run / "clusters.csv", newline="") as file:
         rows = list(csv.DictReader(file))

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from c3clust.errors import RunError
-from c3clust.records import edits
 from c3clust.records.edits import Edits
-from c3clust.report import View, build, render, write
+from c3clust.report import View, build, editing, render, write
 
 HOSTILE = [
     "<script>alert(1)</script>.png",
@@ -88,8 +87,8 @@ def test_render_says_what_is_missing(run):
 
 
 def test_edits_change_names_sizes_curves_and_scores(run, made):
-    edits.label(run, {3: "sevens"})
-    edits.merge(run, [3, 5])
+    editing.label(run, {3: "sevens"})
+    editing.merge(run, [3, 5])
     data = data_of(render(run).read_text(encoding="utf-8"))
     assert data["title"] == "600 images in 9 clusters"
     merged = next(c for c in data["clusters"] if c["id"] == 3)

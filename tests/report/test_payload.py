@@ -40,8 +40,8 @@ def test_the_confusion_table_adds_up(made):
     assert table["clusters"][: len(table["matched"])] == table["matched"]
 
 
-def test_long_curves_are_thinned_and_odd_ones_passed_over(made, new_record):
-    curves = {"loss": list(np.linspace(9, 1, 3000)), "odd": "x", "none": [None, None], "cluster_sizes": [[1, 2]] * 3}
+def test_long_curves_are_thinned_and_empty_ones_left_out(made, new_record):
+    curves = {"loss": list(np.linspace(9, 1, 3000)), "empty": [], "none": [None, None], "cluster_sizes": [[1, 2]] * 3}
     record = new_record(stages=[{"name": "cc", "epochs": 3000, "curves": curves}])
     (stage,) = content(record, made.view, Edits(10))["stages"]
     assert list(stage["curves"]) == ["loss"]
@@ -63,9 +63,9 @@ def test_numbers_of_the_method_are_in_how_it_was_made(made, new_record, new_qual
     rows = dict(data["made"]["quality"])
     assert rows["estimated accuracy"] == "0.860, interval 0.770 to 0.950"
     assert rows["prior"] == "0.5, for which the members agree most"
-    assert rows["agreement of the heads, prior 0.25"] == "0.900"
+    assert rows["agreement of the members, prior 0.25"] == "0.900"
     assert rows["neighbours in the same cluster, above chance"] == "members 0.850, k-means 0.800"
-    assert rows["source of the result"] == "C3"
+    assert rows["source of the result"] == "members"
 
 
 def test_the_title_counts_clusters_that_hold_samples(made, new_record):

@@ -84,9 +84,9 @@ def test_notes_are_passed_on_and_the_worst_comes_first(kinds):
 
 
 @pytest.mark.parametrize(
-    "stage", [{}, {"curves": None}, {"curves": {"labels_changed": "x", "positives_per_view": [None]}}]
+    "stage", [{}, {"curves": {}}, {"curves": {"labels_changed": [], "positives_per_view": [None]}}]
 )
-def test_a_stage_that_tells_nothing_is_passed_over(kinds, stage):
+def test_a_stage_without_numbers_has_no_findings(kinds, stage):
     assert kinds(stages=[stage]) == {}
 
 

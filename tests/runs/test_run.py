@@ -9,9 +9,9 @@ from PIL import Image
 from c3clust import KMeans, data, load, methods
 from c3clust.errors import RunError
 from c3clust.metrics import scores
-from c3clust.records import edits
 from c3clust.records.assignments import Assignments
 from c3clust.records.record import RunRecord
+from c3clust.report import editing
 from c3clust.runs import Run
 
 
@@ -42,7 +42,7 @@ def test_python_and_the_command_line_leave_the_same_folder(tmp_path, three_kinds
 
 def test_merges_hold_for_predictions_from_python_and_from_the_command_line(tmp_path, three_kinds, c3clust):
     KMeans(3, random_state=0).fit(data.load(three_kinds), run_dir=tmp_path / "run")
-    edits.merge(tmp_path / "run", [2, 0])
+    editing.merge(tmp_path / "run", [2, 0])
     model, x = load(tmp_path / "run"), data.load(three_kinds)
     assert set(model.predict(x)) == {1, 2}
     assert model.predict_proba(x)[:, 0].max() == 0

@@ -39,7 +39,7 @@ def test_assignments_that_are_not_trained_are_not_evaluated(monkeypatch):
     context = TrainingContext(setup()[1], (6,), augment.policy("vector"), 0, torch.device("cpu"))
     stage, trained = Stage("warmup", 3, 16, 1e-2), []
     for assigns in (True, False):
-        monkeypatch.setattr(CCObjective, "assigns", assigns)
+        monkeypatch.setattr(InstanceObjective, "assigns", assigns)
         network = setup()[0]
         context.generator.manual_seed(0)
         curves = train(stage, network, InstanceObjective(0.5), context)

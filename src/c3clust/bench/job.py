@@ -27,10 +27,10 @@ import numpy as np
 from c3clust import methods
 from c3clust.errors import RunError
 from c3clust.files.atomic import read_bytes, read_json, write_atomically
+from c3clust.files.lock import locked
 from c3clust.records.assignments import Assignments
 from c3clust.records.ownership import is_own, seal
 from c3clust.records.record import RunRecord
-from c3clust.runs.lock import locked
 
 # Parameters that do not affect the result, or have their own field.
 NOT_IN_KEY = ("random_state", "verbose", "device", "compile", "start")

@@ -24,13 +24,14 @@ from c3clust.bench.job import Job, folder_of, write_result
 from c3clust.data.samples import Dataset
 from c3clust.errors import RunError, TrainingError
 from c3clust.files.atomic import append_to, make_folder, read_bytes, read_json, write_atomically
+from c3clust.files.lock import locked
 from c3clust.methods.c3_adaptive.guard import effective_clusters
+from c3clust.methods.cc import CC
 from c3clust.networks.readouts import nearest, spherical_kmeans
 from c3clust.recipes.resolve import load_options
 from c3clust.records.assignments import Assignments
 from c3clust.records.record import RunRecord
 from c3clust.runs import Run
-from c3clust.runs.lock import locked
 from c3clust.runs.run import FEATURES
 from c3clust.training.checkpoint import Checkpoints
 
@@ -170,7 +171,7 @@ def _checkpoints(out: Path, folder: Path, job: Job, make: Any, run: Path, minute
     That needs a constant rate from the first epoch on; such a run keeps its last place for a longer one.
     """
     found: Checkpoints = make(run, minutes)
-    if job.method == "cc" and job.params.get("schedule") == "constant" and job.params.get("warmup") == 0:
+    if job.method == "cc" and job.params.get("schedule", CC.schedule) == "constant":
         found.last = folder / LAST
     if (kept := _last(out, job.after)) and not found.folder.exists():
         make_folder(found.folder)

@@ -1,15 +1,12 @@
 """label, merge, split, regroup, undo: name and change the clusters of a finished run without training features."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from c3clust.cli import options as opt
 from c3clust.errors import InputError
-
-if TYPE_CHECKING:
-    from c3clust.records.edits import Edits
 
 __all__ = ["label", "merge", "regroup", "split", "undo"]
 
@@ -30,12 +27,12 @@ def label(
     """
     from c3clust.report import editing
 
-    names = [*(_suggestions(run, names or []) if suggested else []), *(names or [])]
-    given = [text.partition("=") for text in names]
+    given = [text.partition("=") for text in names or []]
     for number, equals, _ in given:
         if not equals or not number.strip().isdecimal():
             raise InputError(f"{number + equals!r} is not of the form number=name, for example 3=cats.")
-    _show(run, editing.label(run, {int(number): name for number, _, name in given}), as_json)
+    editing.label(run, {int(number): name for number, _, name in given}, suggested)
+    _show(run, as_json)
 
 
 def merge(
@@ -49,7 +46,8 @@ def merge(
     """
     from c3clust.report import editing
 
-    _show(run, editing.merge(run, clusters), as_json)
+    editing.merge(run, clusters)
+    _show(run, as_json)
 
 
 Source = Annotated[
@@ -73,7 +71,8 @@ def split(
     """
     from c3clust.methods import _changes
 
-    _show(run, _changes.split(run, cluster, into, **_named(source=source, encoder=encoder, method=method)), as_json)
+    _changes.split(run, cluster, into, **_named(source=source, encoder=encoder, method=method))
+    _show(run, as_json)
 
 
 def regroup(
@@ -90,7 +89,8 @@ def regroup(
     """
     from c3clust.methods import _changes
 
-    _show(run, _changes.regroup(run, clusters, **_named(source=source, encoder=encoder, method=method)), as_json)
+    _changes.regroup(run, clusters, **_named(source=source, encoder=encoder, method=method))
+    _show(run, as_json)
 
 
 def _named(**options: str | None) -> dict[str, str]:
@@ -104,44 +104,19 @@ def undo(run: opt.Run, as_json: opt.AsJson = False) -> None:
     """
     from c3clust.report import editing
 
-    _show(run, editing.undo(run), as_json)
+    editing.undo(run)
+    _show(run, as_json)
 
 
-def _suggestions(run: Path, given: list[str]) -> list[str]:
-    """Suggested names, as number=name, for clusters without a name; equal names are numbered."""
-    import numpy as np
-
-    from c3clust.records.changes import current
-    from c3clust.records.edits import Edits
-    from c3clust.report import View
-    from c3clust.report.naming import suggestion
-
-    edits, view = Edits.read(current(run)), View.read(current(run))
-    view = view.merged(np.asarray(edits.target))
-    others = {text.partition("=")[0].strip() for text in given}
-    used = {*edits.names.values(), *(text.partition("=")[2].strip() for text in given)}
-    words = []
-    for i in edits.live:
-        found = suggestion(view, i)
-        if found is None or i in edits.names or str(i) in others:
-            continue
-        tries = (found.name, *(f"{found.name} {k}" for k in range(2, len(edits.target) + 2)))
-        name = next(name for name in tries if name not in used)
-        used.add(name)
-        words.append(f"{i}={name}")
-    return words
-
-
-def _show(run: Path, edits: "Edits", as_json: bool) -> None:
+def _show(run: Path, as_json: bool) -> None:
     """Print the current clusters and their sizes."""
-    from c3clust.records.assignments import Assignments
-    from c3clust.records.changes import current
+    from c3clust.records.state import State
 
-    labels, names = edits.apply(Assignments.read(current(run)).clusters)
-    clusters = edits.plain(labels)
+    now = State.read(run)
+    clusters = now.edits.plain(now.assignments.clusters)
     if as_json:
         opt.json_out({"run": run, "clusters": clusters})
         return
     for each in clusters:
         merged = f" (merged with {', '.join(map(str, each['merged']))})" if each["merged"] else ""
-        opt.out(f"{each['size']:7,}  {each['cluster']}: {names[each['cluster']]}{merged}")
+        opt.out(f"{each['size']:7,}  {each['cluster']}: {now.edits.name(each['cluster'])}{merged}")

@@ -1,6 +1,7 @@
 """list: the methods, datasets, encoders, recipes and experiments there are."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -51,21 +52,13 @@ def _lines(entry: Entry) -> Iterator[str]:
 def _methods() -> Iterator[Entry]:
     from importlib.metadata import entry_points
 
-    yield from ({"name": name, "about": catalog.title(path)} for name, path in catalog.methods().items())
+    yield from _titles(catalog.methods())
     for point in entry_points(group="c3clust.methods"):
         yield {"name": point.name, "about": f"{point.value} of the package {point.dist.name if point.dist else '?'}"}
 
 
-def _encoders() -> Iterator[Entry]:
-    return ({"name": spec, "about": what} for spec, what in catalog.encoders().items())
-
-
-def _recipes() -> Iterator[Entry]:
-    return ({"name": name, "about": catalog.title(path)} for name, path in catalog.recipes().items())
-
-
-def _experiments() -> Iterator[Entry]:
-    return ({"name": name, "about": catalog.title(path)} for name, path in catalog.experiments().items())
+def _titles(paths: dict[str, Path]) -> Iterator[Entry]:
+    return ({"name": name, "about": catalog.title(path)} for name, path in paths.items())
 
 
 def _data() -> Iterator[Entry]:
@@ -76,6 +69,10 @@ def _data() -> Iterator[Entry]:
         yield {"name": entry.name, "about": entry.what, **where}
 
 
-LISTINGS = {
-    "methods": _methods, "data": _data, "recipes": _recipes, "encoders": _encoders, "experiments": _experiments,
-}  # fmt: skip
+LISTINGS: dict[str, Callable[[], Iterator[Entry]]] = {
+    "methods": _methods,
+    "data": _data,
+    "encoders": lambda: ({"name": spec, "about": what} for spec, what in catalog.encoders().items()),
+    "recipes": lambda: _titles(catalog.recipes()),
+    "experiments": lambda: _titles(catalog.experiments()),
+}

@@ -183,19 +183,16 @@ def evaluate(
     Example:  c3clust evaluate runs/digits --json
     """
     from c3clust import metrics
-    from c3clust.records.assignments import Assignments, read_labels
-    from c3clust.records.changes import current
-    from c3clust.records.edits import Edits
-    from c3clust.records.record import RunRecord
+    from c3clust.records.assignments import read_labels
+    from c3clust.records.state import State
 
-    now = current(run)
-    record, assignments = RunRecord.read(now / "record.json"), Assignments.read(now)
+    now = State.read(run)
     path = labels or run / "labels.csv"
     if labels is None and not os.path.lexists(path):
         raise InputError(f"{run} has no true labels: give a CSV file with the columns name and label as --labels FILE.")
-    clusters, _ = Edits.read(now, record.n_clusters).apply(assignments.clusters)
-    scores = metrics.scores(read_labels(path, assignments.names, any_file=labels is not None), clusters)
+    true = read_labels(path, now.assignments.names, any_file=labels is not None)
+    scores = metrics.scores(true, now.assignments.clusters)
     if as_json:
         opt.json_out(scores)
     else:
-        opt.print_scores([(record.method, scores)])
+        opt.print_scores([(now.record.method, scores)])

@@ -12,13 +12,13 @@ __all__ = ["export", "import_", "report"]
 
 
 def report(run: opt.Run, as_json: opt.AsJson = False) -> None:
-    """Write the report page of a run again.
+    """Write the report page of a run again, and its lists of clusters and assignments.
 
     Example:  c3clust report runs/photos
     """
-    from c3clust.report import render
+    from c3clust.report import editing
 
-    page = render(run)
+    page = editing.update(run)
     opt.json_out({"run": run, "report": page}) if as_json else opt.out(f"Report: {page}")
 
 

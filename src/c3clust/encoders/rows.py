@@ -2,13 +2,15 @@
 
     numbers       one feature, (x - mean) / standard deviation (StandardScaler)
     categories    one feature per category, for the 50 most frequent
-    missing       0 in all features of the column; likewise a category that is not in the training data
+    missing       0 in all features of the column; likewise a category that is not in the training data, and a number
+                  that stands far from all others, such as -9999 (data/extremes.py)
 
 So a missing value is encoded like one that a view masks (augment/table.py). The learned parameters are stored as
 numbers and words in model.json. Columns without information about the rows are left out, with a note.
 """
 
 import logging
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -18,6 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from torch import Tensor
 
 from c3clust.augment import Policy, Rows
+from c3clust.data.extremes import usual_range
 from c3clust.data.samples import Column, Dataset, Table
 from c3clust.encoders.base import Encoder, about
 from c3clust.errors import InputError, suggest
@@ -51,13 +54,18 @@ def load(spec: str) -> "TableEncoder":
 
 @dataclass(frozen=True)
 class Numbers:
+    """low, high: numbers outside are treated as missing."""
+
     name: str
     mean: float
     spread: float
+    low: float | None = None
+    high: float | None = None
     width = 1
 
     def encode(self, x: np.ndarray) -> np.ndarray:
         """[n] -> [n, 1]"""
+        x = x if self.low is None else np.where((x < self.low) | (x > self.high), np.nan, x)
         return np.nan_to_num((x[:, None] - self.mean) / self.spread)
 
 
@@ -97,6 +105,11 @@ class TableEncoder(Encoder):
         assert isinstance(dataset, Table)
         self.columns, self.notes = [], []
         x, columns = dataset.x[:], dataset.columns
+        usual = [None if columns[i].levels is not None else usual_range(x[:, i]) for i in range(len(columns))]
+        for i, bounds in enumerate(usual):
+            if bounds is not None:
+                x = x.copy()
+                x[:, i] = self._without_extremes(columns[i].name, x[:, i], bounds, dataset.names)
         reasons = [_useless(column, values) for column, values in zip(columns, x.T, strict=True)]
         numbers = [i for i, reason in enumerate(reasons) if reason is None and columns[i].levels is None]
         scaler = StandardScaler().fit(x[:, numbers]) if numbers else None  # faster than one per column
@@ -106,12 +119,26 @@ class TableEncoder(Encoder):
                 self.notes.append(f"Column {column.name!r} is ignored: {reason}.")
             elif column.levels is None:
                 mean, spread = next(scales)
-                self.columns.append(Numbers(column.name, float(mean), float(spread)))
+                self.columns.append(Numbers(column.name, float(mean), float(spread), *(usual[i] or ())))
             else:
                 self.columns.append(self._categories(column, x[:, i]))
         if not self.columns:
             why, way = " ".join(self.notes), "Give columns of numbers or categories whose values differ."
             raise InputError(f"{dataset.place} has no column that distinguishes its rows: {why} {way}")
+
+    def _without_extremes(
+        self, name: str, x: np.ndarray, bounds: tuple[float, float], names: Sequence[str]
+    ) -> np.ndarray:
+        """The values of a column, missing where they are far from all others; a note says which."""
+        rows = np.flatnonzero((x < bounds[0]) | (x > bounds[1]))
+        where = f"row {names[rows[0]]}" + (f" and {len(rows) - 1:,} more" if len(rows) > 1 else "")
+        self.notes.append(
+            f"Column {name!r} has {x[rows[0]]:.6g} in {where}, far from its other values: such values are treated as "
+            "missing. If they are real, rescale the column, for example by its logarithm."
+        )
+        x = x.copy()
+        x[rows] = np.nan
+        return x
 
     def _categories(self, column: Column, x: np.ndarray) -> Categories:
         given = np.array(column.levels, dtype=object)[x[~np.isnan(x)].astype(int)]
@@ -183,7 +210,13 @@ def _column(entry: Any) -> Numbers | Categories:
     mean, spread = float(entry["mean"]), float(entry["spread"])
     if not np.isfinite(mean) or not np.isfinite(spread) or spread <= 0:
         raise ValueError("not a scale")
-    return Numbers(name, mean, spread)
+    bounds = [entry.get(end) for end in ("low", "high")]
+    if None in bounds:
+        return Numbers(name, mean, spread)
+    low, high = map(float, bounds)
+    if not -np.inf < low < high < np.inf:
+        raise ValueError("not a range")
+    return Numbers(name, mean, spread, low, high)
 
 
 def _codes(column: Numbers | Categories, given: Column, x: np.ndarray, place: str) -> np.ndarray:

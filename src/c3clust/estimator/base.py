@@ -137,6 +137,7 @@ class Estimator(Editable):
             folder=None if run is None else run.features,
             verbose=options.verbose,
         )
+        self.encoder_note_ = prepared.encoder_note
         self.duplicates_ = self._find_duplicates(dataset, prepared.features)
         if plan.note and options.verbose:
             log.warning("%s", plan.note)

@@ -54,6 +54,7 @@ class Fitted(ClusterCount, ClusterMixin, ClassNamePrefixFeaturesOutMixin, Transf
 
     def assign(self, X: Any, shared: bool = False) -> Assignments:
         """Name, cluster and confidence of each sample. shared: all processes of a group make this call."""
+        check_is_fitted(self)
         dataset = self._read(X, reset=False)
         parts = [(np.empty(0, np.int64), np.empty(0, np.float32))] if shared else []
         pairs, n = self._embed(dataset, shared)

@@ -27,6 +27,7 @@ __all__ = ["SCALES", "InputOptions", "Prepared", "Preprocessor"]
 
 SCALES = ("auto", "standard", "l2", "none")  # what a parameter `scale` may be
 SCALING = ("scale.centre", "scale.spread")  # names in a saved model, absent in older models that are not standardised
+CLIPPED = ("scale.low", "scale.high")  # in a model of samples with extreme values
 NOUNS = {"image": "images", "vector": "vectors", "text": "texts", "table": "rows of a table"}
 PIXEL_MAX = "scale.pixel_max"  # 1, 255, or 0 for "type"; absent in older models, which look at the values of each call
 log = logging.getLogger(__name__)
@@ -164,8 +165,10 @@ class Preprocessor:
 
     def state(self) -> tuple[dict[str, Any] | None, dict[str, Tensor]]:
         """What a saved model contains: the description of the encoder, and tensors."""
-        values = () if self.scaling is None else (self.scaling.centre, self.scaling.spread)
-        tensors = {name: torch.from_numpy(value) for name, value in zip(SCALING, values, strict=False)}
+        found = self.scaling
+        values = () if found is None else (found.centre, found.spread, found.low, found.high)
+        named = zip((*SCALING, *CLIPPED), values, strict=False)
+        tensors = {name: torch.from_numpy(value) for name, value in named if value is not None}
         if self.pixel_max is not None:
             tensors[PIXEL_MAX] = torch.tensor(0.0 if self.pixel_max == "type" else float(self.pixel_max))
         return None if self.encoder is None else encoders.to_config(self.encoder), tensors
@@ -181,7 +184,8 @@ class Preprocessor:
     ) -> "Preprocessor":
         """What `state` described; `given` is an encoder that only the user's code can make."""
         known = tensors.keys() >= set(SCALING)
-        scaling = Scaling(*(tensors[name].numpy() for name in SCALING)) if known else None
+        names = (*SCALING, *CLIPPED) if tensors.keys() >= set(CLIPPED) else SCALING
+        scaling = Scaling(*(tensors[name].numpy() for name in names)) if known else None
         restored, unit = encoders.from_config(encoder, given), options.scale == "l2"
         pixel_max: float | str | None = None
         if PIXEL_MAX in tensors:
@@ -192,14 +196,14 @@ class Preprocessor:
 
     def _fit_scaling(self, samples: Dataset, options: InputOptions) -> tuple[ArrayLike, list[str]]:
         """Set the scaling, unless it is that of a start, and the shape. Returns the samples and notes."""
-        note = None
+        notes: list[str] = []
         if len(samples.x.shape) == 2 and not self.shape:
             scaled = self.encoder is not None and self.encoder.scaled
             few = samples.x.shape[1] <= options.standardise and not scaled
             each = few if options.scale == "auto" else options.scale == "standard"
             if each or not scaled:
-                self.scaling, note = fit_scaling(samples.x, each=each, unit=self.unit)
-        if note is not None:
+                self.scaling, notes = fit_scaling(samples.x, each=each, unit=self.unit, names=samples.names)
+        for note in notes:
             log.warning("%s", note)
         shape = tuple(samples.x.shape[1:])
         if len(shape) == 3 and options.image_size is not None:
@@ -207,7 +211,7 @@ class Preprocessor:
         elif len(shape) == 3 and len(self.shape) == 3:
             shape = (shape[0], *self.shape[1:])
         self.shape = shape
-        return self._scaled(samples.x), [] if note is None else [note]
+        return self._scaled(samples.x), notes
 
     def _scaled(self, x: ArrayLike) -> ArrayLike:
         """Vectors as float32, scaled; images unchanged."""

@@ -3,14 +3,18 @@
 float32 has seven digits. Of features that have a large mean and a small spread, few digits are left after a cast, and
 fewer in squared distances. So vectors are centred in float64, and divided by a spread; what a method then sees does not
 depend on a common shift or scale of the features.
+
+A single value of 1e7 among values near 1 would be the mean, the spread and the clusters. Where a feature has such
+extreme values (data/extremes.py), all values are clipped to the range of the others, and a note names the samples.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from c3clust.data.extremes import Extremes, find_extremes
 from c3clust.data.samples import ArrayLike
 from c3clust.errors import InputError
 
@@ -22,10 +26,15 @@ CONSTANT = 1e-14  # of its largest value: a feature that varies less has nothing
 
 @dataclass(frozen=True)
 class Scaling:
-    """(x - centre) / spread. centre: [F]; spread: [F] where each feature is standardised, [] for a common factor."""
+    """(x - centre) / spread. centre: [F]; spread: [F] where each feature is standardised, [] for a common factor.
+
+    low, high: [F], to which x is clipped first; None if no value was extreme.
+    """
 
     centre: np.ndarray
     spread: np.ndarray
+    low: np.ndarray | None = None
+    high: np.ndarray | None = None
 
     @property
     def standard(self) -> bool:
@@ -33,10 +42,13 @@ class Scaling:
         return self.spread.ndim == 1
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
+        x = x if self.low is None else np.clip(x, self.low, self.high)
         return ((x - self.centre) / self.spread).astype(np.float32)
 
     def single(self) -> "Scaling":
-        return Scaling(self.centre.astype(np.float32), self.spread.astype(np.float32))
+        most, bounds = np.finfo(np.float32).max, [b for b in (self.low, self.high) if b is not None]
+        clipped = (np.clip(b, -most, most).astype(np.float32) for b in bounds)
+        return Scaling(self.centre.astype(np.float32), self.spread.astype(np.float32), *clipped)
 
 
 @dataclass(frozen=True)
@@ -77,29 +89,44 @@ class Scaled(Converted):
         return x.astype(np.float32) if self.scaling is None else self.scaling(x)
 
 
-def fit_scaling(x: ArrayLike, *, each: bool, unit: bool = False) -> tuple[Scaling, str | None]:
-    """The scaling of samples x [n, F], and perhaps a note on features that are lost.
+def fit_scaling(
+    x: ArrayLike, *, each: bool, unit: bool = False, names: Sequence[str] | None = None
+) -> tuple[Scaling, list[str]]:
+    """The scaling of samples x [n, F], and notes on extreme values and on features that are lost.
 
     each: every feature gets standard deviation 1; a constant one keeps its scale. Otherwise all are divided by one
     power of two near their common standard deviation; with unit, rows are scaled to unit length and then only centred.
+    names: of the samples, for the notes; their positions if there are none.
     """
-    low, high = _extremes(x, unit)
-    width = np.where(high > low, high - low, 1.0)
-    total, square = np.zeros_like(low), np.zeros_like(low)
-    for rows in _blocks(x, unit):
-        share = (rows - low) / width  # within [0, 1], so that no square overflows
-        total += share.sum(axis=0)
-        square += np.square(share).sum(axis=0)
-    mean = total / len(x)
-    centre = low + mean * width
-    spread = np.sqrt(np.maximum(square / len(x) - np.square(mean), 0)) * np.where(high > low, width, 0.0)
+    found, notes = _moments(x, unit), []
+    bounds = None if unit else find_extremes(lambda: _blocks(x, unit), len(x), *found)
+    if bounds is not None:
+        found = _moments(x, unit, bounds)
+        notes.append(bounds.note(names))
+    low, high, centre, spread = found
     constant = spread <= CONSTANT * np.maximum(np.abs(low), np.abs(high))
     if each:
         divisor = np.where(constant, 1.0, spread)
     else:
         divisor = np.array(1.0 if unit or constant.all() else _power_of_two(spread))
-    scaling = Scaling(centre, divisor)
-    return scaling, _lost(scaling, low, high, each & constant)
+    scaling = Scaling(centre, divisor, *(() if bounds is None else (bounds.low, bounds.high)))
+    lost = _lost(scaling, low, high, each & constant)
+    return scaling, [*notes, *([] if lost is None else [lost])]
+
+
+def _moments(x: ArrayLike, unit: bool, bounds: Extremes | None = None) -> tuple[np.ndarray, ...]:
+    """Smallest and largest value, mean and standard deviation of each feature: [F] each."""
+    low, high = _extremes(x, unit) if bounds is None else (bounds.smallest, bounds.largest)
+    width = np.where(high > low, high - low, 1.0)
+    total, square = np.zeros_like(low), np.zeros_like(low)
+    for rows in _blocks(x, unit):
+        rows = rows if bounds is None else np.clip(rows, bounds.low, bounds.high)
+        share = (rows - low) / width  # within [0, 1], so that no square overflows
+        total += share.sum(axis=0)
+        square += np.square(share).sum(axis=0)
+    mean = total / len(x)
+    spread = np.sqrt(np.maximum(square / len(x) - np.square(mean), 0)) * np.where(high > low, width, 0.0)
+    return low, high, low + mean * width, spread
 
 
 def _power_of_two(spread: np.ndarray) -> float:

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from c3clust import dist
+from c3clust.losses.inputs import check_pairs
 
 __all__ = ["SAFE_EXPONENT", "Block", "all_pairs_loss", "instance_loss", "join_views", "largest_square"]
 
@@ -65,6 +66,7 @@ def all_pairs_loss(
 
 def join_views(z_a: Tensor, z_b: Tensor, shared: bool = False) -> Tensor:
     """[2N, D] in float32, or in float64 if the inputs are; of all processes if the batch is shared."""
+    check_pairs(z_a=z_a, z_b=z_b)
     dtype = torch.promote_types(torch.promote_types(z_a.dtype, z_b.dtype), torch.float32)
     if not shared or dist.world_size() == 1:
         return torch.cat([z_a.to(dtype), z_b.to(dtype)])

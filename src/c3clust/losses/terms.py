@@ -4,6 +4,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from c3clust.losses.inputs import check_pairs
+
 __all__ = [
     "balanced_cross_entropy",
     "entropy",
@@ -56,6 +58,7 @@ def nt_xent(v_a: Tensor, v_b: Tensor, tau: float) -> Tensor:
     CC uses this form twice: over views (rows of z) and over clusters (columns of c).
     v_a, v_b: [K, D], any length of rows.
     """
+    check_pairs(v_a=v_a, v_b=v_b)
     v = F.normalize(full_precision(torch.cat([v_a, v_b])), dim=1, eps=1e-8)  # [2K, D]
     s = v @ v.T / tau  # [2K, 2K]
     s = s.masked_fill(torch.eye(len(s), dtype=torch.bool, device=s.device), -torch.inf)

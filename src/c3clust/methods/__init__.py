@@ -13,15 +13,15 @@ from c3clust.estimator.base import method_name
 from c3clust.estimator.saving import read_model, restore
 from c3clust.estimator.splits import Split
 from c3clust.files import catalog
+from c3clust.files.lock import locked
 from c3clust.methods._own import installed, load_own
 from c3clust.methods._released import read_checkpoint, write_checkpoint
 from c3clust.records.assignments import Assignments
-from c3clust.records.changes import Change, states
+from c3clust.records.changes import Change, at_rest, states
 from c3clust.records.duplicates import Duplicates
 from c3clust.records.edits import Edits
 from c3clust.records.record import RunRecord
 from c3clust.runs import Result, Run, RunConfig, build_view
-from c3clust.runs.lock import locked
 from c3clust.runs.trust import trusted
 from c3clust.training.checkpoint import Checkpoints
 
@@ -99,6 +99,10 @@ def load_model(folder: str | Path, **given: Any) -> Any:
     encoder of the run, unless it is built in; `method=` its class or "module:Class", unless it is part of the package;
     `device=` overrides the saved one.
     """
+    return at_rest(folder, lambda: _load_now(folder, given))
+
+
+def _load_now(folder: str | Path, given: dict[str, Any]) -> Any:
     found = states(folder)
     regrouped = [i for i, state in enumerate(found) if i and Change.read(state).op == "regroup"]
     first = regrouped[-1] if regrouped else 0

@@ -21,9 +21,8 @@ from c3clust.records.changes import Change, current, new_change
 from c3clust.records.duplicates import Duplicates
 from c3clust.records.edits import Edits
 from c3clust.records.record import RunRecord
-from c3clust.report import render
+from c3clust.report.editing import editing
 from c3clust.runs import Result, RunConfig, build_view, trusted
-from c3clust.runs.lock import locked
 from c3clust.runs.run import FEATURES
 
 __all__ = ["regroup", "split"]
@@ -105,7 +104,7 @@ def split(run: str | Path, cluster: int, into: int = 2, X: Any = None, **given: 
     >>> split("runs/photos", 3, into=2)  # doctest: +SKIP
     """
     checks.whole("into", into, 2, why="it is the number of parts. A usual value is 2.")
-    with locked(Path(run)):
+    with editing(run):
         opened = _Open(Path(run), X, given)
         estimator = opened.estimator
         opened.edits.check(cluster)
@@ -131,7 +130,6 @@ def split(run: str | Path, cluster: int, into: int = 2, X: Any = None, **given: 
             new.write(folder, len(kept.operations))
             described = {"op": "split", "cluster": int(cluster), "into": int(into)}
             opened.write(folder, estimator.split_result(z), new.n_clusters, kept, described)
-        render(opened.run)
     return kept
 
 
@@ -146,7 +144,7 @@ def regroup(run: str | Path, n_clusters: int, X: Any = None, **given: Any) -> Ed
     """
     checks.whole("n_clusters", n_clusters, why="it is the number of clusters. Give at least 1.")
     started = time.perf_counter()
-    with locked(Path(run)):
+    with editing(run):
         opened = _Open(Path(run), X, given)
         distinct = len(opened.duplicates.distinct)
         if distinct < n_clusters:
@@ -161,7 +159,6 @@ def regroup(run: str | Path, n_clusters: int, X: Any = None, **given: Any) -> Ed
             described = {"op": "regroup", "before": len(opened.edits.live), "seconds": time.perf_counter() - started}
             params = opened.record.params | {"n_clusters": n_clusters}
             opened.write(folder, result, n_clusters, kept, described, params=params, quality=result.quality)
-        render(opened.run)
     return kept
 
 

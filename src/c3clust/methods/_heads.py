@@ -77,13 +77,15 @@ class PretrainedHeadsFields(NetworkFields):
         Encoder and projection head (`body`) and the cluster heads (`heads`).
     """
 
+    hidden_heads: ClassVar[bool] = False  # whether heads have a hidden layer
+
     n_heads: int = 5
     tau: float = 0.5
     pretrain_epochs: int | str = "auto"
 
     def _build_network(self, shape: tuple[int, ...]) -> NeighbourNet:
         f, width = backbone(self.backbone, shape, self.stem)
-        heads = LinearHeads(width, self.n_clusters_, self.n_heads)
+        heads = LinearHeads(width, self.n_clusters_, self.n_heads, hidden=self.hidden_heads)
         return NeighbourNet(Projected(f, width, self.projection_dim), heads)
 
     def _check_heads(self) -> None:

@@ -2,12 +2,15 @@
 
 Haeusser, Plapp, Golkov, Aljalbout, Cremers, GCPR 2018
 Random walks go from trainable centroids to the embeddings of a batch and back: they should end in the cluster they
-started from, and visit all samples. Walks from samples to views of them and back should end at the same sample.
+started from, and visit all samples. Walks from views to the samples and back should end at a view of the same sample.
 Shapes: N samples per batch, D embedding width, C centroids, M clusters.
 
-Departures from the paper and its released code: one view stands for three copies; there is no dropout and no
-transformation loss (its weight is 0 in the released code). The centroids start from k-means of the embeddings after a
-warm-up with walks between views alone, an option of the released code.
+Departures from the released code (jplapp/associative_deep_clustering, semisup/train_unsup2.py and backend.py): two
+views of a sample stand for three copies; embeddings have the length 3, where a penalty of weight 2e-4 draws them to it;
+the logits start from the centres of k-means, not at random; the learning rate falls by a cosine; no dropout, no penalty
+on absolute values. As there: walks go over un-augmented samples; k-means after a warm-up with the views alone
+(`init_with_kmeans`), from which on the views weigh a fifth (`reg_decay_factor`); no transformation loss
+(`trafo_weight=0`).
 """
 
 from typing import final
@@ -17,7 +20,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from c3clust import checks, dist
-from c3clust.losses.terms import full_precision
+from c3clust.losses.inputs import check_pairs
+from c3clust.losses.terms import full_precision, twin_mask
 from c3clust.methods._base import Clusterer, NetworkFields, parameters
 from c3clust.networks import backbone
 from c3clust.networks.readouts import spherical_kmeans
@@ -27,6 +31,7 @@ __all__ = ["ADC"]
 
 PER_CLUSTER = 4  # centroids
 LENGTH = 3.0  # of embeddings and centroids, so that a walk can be certain
+VIEWS = 0.2  # weight of the walks between views and samples after the warm-up
 
 
 # 1. Loss
@@ -38,7 +43,10 @@ def visits(a: Tensor, b: Tensor) -> Tensor:
 
 
 def walker_loss(a: Tensor, b: Tensor, target: Tensor) -> Tensor:
-    """Cross entropy of the walks a -> b -> a, P_ab P_ba, with `target` [A, A], rows sum to 1."""
+    """Cross entropy of the walks a -> b -> a, P_ab P_ba, with `target` [A, A], rows sum to 1.
+
+    The sum over b does not depend on the order of b: a pair of views has to stand in `target`, that is within a.
+    """
     walks = visits(a, b) @ visits(b, a)
     return -(target * walks.clamp_min(1e-8).log()).sum(dim=1).mean()
 
@@ -46,6 +54,16 @@ def walker_loss(a: Tensor, b: Tensor, target: Tensor) -> Tensor:
 def visit_loss(a: Tensor, b: Tensor) -> Tensor:
     """Cross entropy of the uniform distribution with the mean step a -> b: all of b are visited."""
     return -visits(a, b).mean(dim=0).clamp_min(1e-8).log().mean()
+
+
+def view_loss(z_a: Tensor, z_b: Tensor, z: Tensor) -> Tensor:
+    """Walks from the 2N views to the N samples and back end at either view of the same sample; all samples are visited.
+
+    z_a, z_b, of views, and z, of the samples: [N, D].
+    """
+    check_pairs(z_a=z_a, z_b=z_b, z=z)
+    views, same = torch.cat([z_a, z_b]), twin_mask(len(z_a), z_a.device)
+    return walker_loss(views, z, same.to(views.dtype) / 2) + visit_loss(views, z)
 
 
 # 2. Objective
@@ -83,21 +101,22 @@ class AssociationNet(nn.Module):
 
 
 class ADCObjective:
-    """What one step minimises: walks between views; after the warm-up, walks from centroids and their logits too."""
+    """What one step minimises: walks from views; after the warm-up, walks from centroids and their logits too."""
 
     def __init__(self, warming_up: bool) -> None:
         self.warming_up = warming_up
 
     def __call__(self, network: AssociationNet, batch: Batch) -> dict[str, Tensor]:
-        z_a, z_b = dist.gather(network.embed(batch.x_a)), dist.gather(network.embed(batch.x_b))
-        views = walker_loss(z_a, z_b, torch.eye(len(z_a), device=z_a.device)) + visit_loss(z_a, z_b)
+        z_a, z_b, z = (dist.gather(network.embed(x)) for x in (batch.x_a, batch.x_b, batch.x))
+        views = view_loss(z_a, z_b, z)
         if self.warming_up:
             return {"loss": views, "view_loss": views}
         mu, owners = dist.replicated(network.centroids), network.owners
         same = (owners[:, None] == owners).float() / PER_CLUSTER
         logits = dist.replicated(F.cross_entropy(network.logits(network.centroids), owners))
-        walks = walker_loss(mu, z_a, same) + 0.5 * visit_loss(mu, z_a)
-        return {"loss": views + walks + 0.5 * logits, "view_loss": views, "walk_loss": walks, "logit_loss": logits}
+        walks = walker_loss(mu, z, same) + 0.5 * visit_loss(mu, z)
+        loss = VIEWS * views + walks + 0.5 * logits
+        return {"loss": loss, "view_loss": views, "walk_loss": walks, "logit_loss": logits}
 
 
 # 3. Estimator
@@ -111,7 +130,7 @@ class ADC(NetworkFields, Clusterer):
     Parameters
     ----------
     warmup : float, default=0.3
-        Fraction of the epochs with walks between views alone.
+        Fraction of the epochs with walks from views alone.
     projection_dim : int, default=128
         D, the width of the embedding.
     epochs : int or "auto", default="auto"

@@ -2,12 +2,15 @@
 
 Wu, Long, Wang, Qian, Li, Lin, Zha, ICCV 2019, https://arxiv.org/abs/1904.06925
 Assignments of un-augmented samples give a graph of similar pairs and labels of confident samples; views are trained on
-both. The mutual information between deep features and the shallow map of the same sample, or of a neighbour in the
-graph, is maximised.
+both. The mutual information between the logits and the shallow map of the same sample, or of a neighbour in the graph,
+is maximised.
 Shapes: N samples per batch, M clusters, C channels of the shallow map.
 
-Departures from the paper and its released code: targets are those of each batch, not of 1,000 samples for ten passes;
-the logits are normalised over the batch; one neighbour and one non-neighbour per sample; Adam replaces RMSprop.
+Departures from the released code (Cory-M/DCCM, main.py, utils and models/dim_Model.py): targets are those of each
+batch, not of 1,000 samples for ten passes of 32; cosines are not divided by the largest of the batch, which is 1 up to
+rounding; a random neighbour and one non-neighbour per sample, the first in the batch and two there; the discriminator
+has one hidden layer of 128 channels, two of 512 there; Adam replaces RMSprop. As there: the logits are normalised over
+the batch for the assignments, and taken before that for the mutual information.
 """
 
 from typing import final
@@ -17,8 +20,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from c3clust import checks, dist
+from c3clust.losses.inputs import check_pairs
 from c3clust.losses.terms import full_precision, pair_bce
 from c3clust.methods._base import Clusterer, NetworkFields, parameters
+from c3clust.methods._optimiser import OptimiserFields
 from c3clust.networks import backbone
 from c3clust.networks.heads import LabelNet
 from c3clust.networks.maps import shallow_channels, shallow_map
@@ -40,6 +45,7 @@ def graph_loss(p: Tensor, graph: Tensor) -> Tensor:
 
 def label_loss(p: Tensor, target: Tensor, threshold: float) -> Tensor:
     """(1/N) Σ_i v_i (1/M) Σ_k BCE(p_ik, 1{k = argmax target_i}), v_i = 1{max target_i >= threshold}."""
+    check_pairs(p=p, target=target)
     confidence, labels = target.max(dim=1)
     each = pair_bce(p, F.one_hot(labels, p.shape[1]).to(p.dtype)).mean(dim=1)
     return (each * (confidence >= threshold)).mean()
@@ -54,16 +60,16 @@ def information_loss(positive: Tensor, negative: Tensor) -> Tensor:
 
 
 class CorrelationNet(LabelNet):
-    """LabelNet with a discriminator of pairs of deep features and places of a shallow map."""
+    """LabelNet with a discriminator of pairs of logits and places of a shallow map."""
 
     def __init__(self, f: nn.Module, width: int, channels: int, n_clusters: int) -> None:
         super().__init__(f, width, n_clusters)
-        self.deep, self.place = nn.Linear(width, HIDDEN), nn.Conv2d(channels, HIDDEN, 1)
+        self.deep, self.place = nn.Linear(n_clusters, HIDDEN), nn.Conv2d(channels, HIDDEN, 1)
         self.last = nn.Conv2d(HIDDEN, 1, 1)
 
-    def discriminate(self, h: Tensor, places: Tensor) -> Tensor:
-        """D of each sample's features [N, F] and each place of a map [N, C, H, W]: [N, 1, H, W]."""
-        return self.last(F.relu(self.deep(h)[:, :, None, None] + self.place(places)))
+    def discriminate(self, logits: Tensor, places: Tensor) -> Tensor:
+        """D of each sample's logits [N, M] and each place of a map [N, C, H, W]: [N, 1, H, W]."""
+        return self.last(F.relu(self.deep(logits)[:, :, None, None] + self.place(places)))
 
 
 def pick(allowed: Tensor) -> Tensor:
@@ -86,14 +92,15 @@ class DCCMObjective:
             unit = F.normalize(target, dim=1)
             similar = unit @ unit.T >= self.graph  # [N, N]
             i = dist.rank() * len(batch.x) + torch.arange(len(batch.x), device=unit.device)  # the own rows
-        h = network.encode(batch.x_a)
-        p = dist.gather(torch.softmax(network.head(h), dim=1))
+        linear, norm = network.head
+        logits = linear(network.encode(batch.x_a))
+        p = dist.gather(torch.softmax(norm(logits), dim=1))
         graph, label = graph_loss(p, similar), label_loss(p, target, self.label)
         own = shallow_map(network.f, batch.x_a)
         places = dist.gather_columns(own)
         near, far = places[pick(similar)[i]], places[pick(~similar)[i]]
-        positive = torch.cat([network.discriminate(h, each) for each in (own, near)])
-        information = information_loss(dist.gather(positive), dist.gather(network.discriminate(h, far)))
+        positive = torch.cat([network.discriminate(logits, each) for each in (own, near)])
+        information = information_loss(dist.gather(positive), dist.gather(network.discriminate(logits, far)))
         by_label, by_graph, by_information = self.weights
         loss = by_label * label + by_graph * graph + by_information * information
         return {"loss": loss, "label_loss": label, "graph_loss": graph, "information_loss": information}
@@ -104,7 +111,7 @@ class DCCMObjective:
 
 @final
 @parameters
-class DCCM(NetworkFields, Clusterer):
+class DCCM(OptimiserFields, NetworkFields, Clusterer):
     """Cluster with deep comprehensive correlation mining: similar pairs, confident labels, mutual information.
 
     Parameters

@@ -5,8 +5,9 @@ Stage 1 is a denoising autoencoder with k-means on its codes (methods/dae.py). S
 the network takes a step with the centres fixed, the centres move as running means of the codes assigned to them.
 Shapes: N samples per batch, D code width, M clusters.
 
-Departures from the paper: the autoencoder's layers are trained together, not one after the other; Adam takes the
-place of SGD; centres move by the codes as they were just before the network's step.
+Departures from the released code (boyangumn/DCN-New, multi_layer_km.py and run_raw_mnist.py): the autoencoder's layers
+are trained together, not one after the other, and decoder and encoder have weights of their own; Adam replaces SGD with
+momentum; centres move by the codes as they were just before the network's step.
 """
 
 from collections.abc import Mapping
@@ -17,6 +18,7 @@ from torch import Tensor
 
 from c3clust import checks, dist
 from c3clust.methods._base import Clusterer, parameters
+from c3clust.methods._optimiser import OptimiserFields
 from c3clust.methods.ae import reconstruction_errors
 from c3clust.methods.dae import PretrainFields
 from c3clust.networks.readouts import Centred
@@ -82,14 +84,14 @@ class DCNObjective:
 
 @final
 @parameters
-class DCN(PretrainFields, Clusterer):
+class DCN(OptimiserFields, PretrainFields, Clusterer):
     """Cluster with a deep clustering network: an autoencoder whose codes are drawn to k-means centres.
 
     Parameters
     ----------
-    lam : float, default=1.0
-        λ, the weight of the squared distance to the centre relative to the squared error of the reconstruction, both
-        sums. The value of the released code for MNIST. The paper: 0.05.
+    lam : float, default=2.0
+        λ: the squared distance to the centre weighs λ / 2 relative to the squared error of the reconstruction, both
+        sums. The released code for MNIST weighs both 1 (`beta` and `lbd`), which is λ = 2.
     epochs : int or "auto", default="auto"
         Stage 2. "auto" is about 200 steps, and at least 5 epochs. The paper: 50 epochs.
     lr : float, default=0.0001
@@ -101,12 +103,12 @@ class DCN(PretrainFields, Clusterer):
     https://arxiv.org/abs/1610.04794
     """
 
-    lam: float = 1.0
+    lam: float = 2.0
     lr: float = 1e-4
     schedule: str = "constant"
 
     def _check_params(self) -> None:
-        checks.number("lam", self.lam, 0, why="it is the weight of the distance to centres. A usual value is 1.")
+        checks.number("lam", self.lam, 0, why="it is the weight of the distance to centres. A usual value is 2.")
         super()._check_params()
 
     def _fit(self, context: TrainingContext) -> Centred:

@@ -5,10 +5,10 @@ Phase 1 trains an autoencoder whose codes approach the centres of fuzzy c-means.
 codes: pairs that are clearly similar become more similar, clearly dissimilar ones less; the others wait.
 Shapes: N samples per batch, D code width, M clusters.
 
-Departures from the released code: the losses of all clusters are added up, where the released code takes a step for
-each in turn; pairs are averaged over their number, not weighed by 1e-3; Adam replaces SGD; centres move every epoch;
-assignments near 0 and 1 are not rounded; the pair network starts from the fuzzy memberships, where it starts at random
-there; the autoencoder is not selected by its accuracy against labels.
+Departures from the released code (Armanfard-Lab/DCSS, Codes/DCSS.py): the losses of all clusters are added up, where
+the released code takes a step for each in turn; pairs are averaged over their number, not weighed by 1e-3; Adam
+replaces SGD; centres move every epoch; assignments near 0 and 1 are not rounded; the pair network starts from the fuzzy
+memberships, where it starts at random there; the autoencoder is not selected by its accuracy against labels.
 """
 
 from collections.abc import Mapping

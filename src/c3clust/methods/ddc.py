@@ -1,4 +1,4 @@
-"""DDC: deep discriminative clustering analysis.
+"""DDC: deep discriminative clustering analysis. A reconstruction: not the authors' method.
 
 Chang, Guo, Wang, Meng, Xiang, Pan, 2019, https://arxiv.org/abs/1905.01681
 As in DAC (methods/dac.py), pairs of views are classified by the cosine of their assignments. Which pairs are similar
@@ -12,13 +12,14 @@ Not the deep divergence-based clustering of the same initials.
 """
 
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from c3clust import checks, dist
+from c3clust.losses.inputs import check_pairs
 from c3clust.losses.terms import full_precision, pair_bce
 from c3clust.methods._base import Clusterer, parameters
 from c3clust.methods._heads import LabelFields
@@ -57,6 +58,7 @@ def relation_loss(p_a: Tensor, p_b: Tensor, r: Tensor) -> Tensor:
     Every pair weighs the same, as in DAC. Were similar pairs and others to weigh the same, each similar pair would
     outweigh several others, and clusters merge. p_a, p_b: [N, M]; r: [N, N] bool.
     """
+    check_pairs(p_a=p_a, p_b=p_b)
     return pair_bce(cosines(p_a, p_b), r.to(p_a.dtype)).mean()
 
 
@@ -94,6 +96,8 @@ class DDCObjective:
 class DDC(LabelFields, Clusterer):
     """Cluster with deep discriminative clustering analysis: relations of pairs, estimated batch by batch.
 
+    Not the authors' method, but a reconstruction from the abstract of their paper: tables with ranks leave it out.
+
     Parameters
     ----------
     lamb : float, default=0.1
@@ -107,6 +111,8 @@ class DDC(LabelFields, Clusterer):
     ----------
     Chang, Guo, Wang, Meng, Xiang, Pan. Deep discriminative clustering analysis. 2019. https://arxiv.org/abs/1905.01681
     """
+
+    ranked: ClassVar[bool] = False  # a reconstruction from the abstract has no place in a ranking
 
     lamb: float = 0.1
     batch_size: int = 128

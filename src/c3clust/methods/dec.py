@@ -5,8 +5,9 @@ Stage 1 is a denoising autoencoder with k-means on its codes (methods/dae.py). S
 encoder and centres so that the soft assignments q approach their own sharpened form t, which is refreshed every epoch.
 Shapes: N samples per batch, D code width, M clusters.
 
-Departures from the paper: the autoencoder's layers are trained together, not one after the other; Adam takes the
-place of SGD; stage 2 has a fixed length.
+Departures from the released code (piiswrong/dec, dec/dec.py and dec/pretrain.py): the autoencoder's layers are trained
+together, not one after the other; Adam replaces SGD, by default; the target is computed once per epoch, every 140 steps
+for MNIST in the paper; stage 2 has a fixed length, there it ends when 0.1 % of the labels change.
 """
 
 import copy
@@ -20,6 +21,7 @@ from c3clust import dist
 from c3clust.files.model_io import with_prefix, without_prefix
 from c3clust.losses.terms import kl_rows, sharpened
 from c3clust.methods._base import Clusterer, parameters
+from c3clust.methods._optimiser import OptimiserFields
 from c3clust.methods.dae import PretrainFields
 from c3clust.networks.readouts import Centred
 from c3clust.training import Batch, TrainingContext
@@ -76,7 +78,7 @@ class DECObjective(SharpenedTarget):
 
 @final
 @parameters
-class DEC(PretrainFields, Clusterer):
+class DEC(OptimiserFields, PretrainFields, Clusterer):
     """Cluster with deep embedded clustering: an autoencoder, then its encoder sharpens its own clusters.
 
     Parameters

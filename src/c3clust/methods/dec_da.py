@@ -5,8 +5,8 @@ DEC (methods/dec.py) whose autoencoder is trained on augmented samples; then the
 samples, and the assignments of augmented samples approach it. With γ > 0 the reconstruction continues, as in IDEC.
 Shapes: N samples per batch, D code width, M clusters.
 
-Departures from the paper: as in DEC; networks are fully connected (the paper has convolutional ones too); the
-autoencoder is not denoising beyond the augmentation.
+Departures from the released code (XifengGuo/DEC-DA, FcDEC.py): as in DEC; networks are fully connected (ConvDEC.py has
+convolutional ones too); the autoencoder is not denoising beyond the augmentation.
 """
 
 from functools import partial

@@ -5,6 +5,7 @@ An autoencoder (methods/ae.py) with two more terms: neighbours in the input keep
 groups of units, one group for each cluster. k-means runs on the codes.
 Shapes: N samples per batch, K neighbours, D = M n_g code width, M groups of n_g units.
 
+No code of the authors was found; terms and defaults follow a public implementation (ClustPy, clustpy/deep/den.py).
 Departures from the paper: one random neighbour per sample and step stands for all K; the distance in the kernel is
 relative to its mean over all neighbours, so that t = 1 means the same for all data; all layers are trained together.
 """

@@ -6,8 +6,9 @@ close to another one are hard: each of them gets a copy of the autoencoder; the 
 on its clusters alone, with fuzzy weights.
 Shapes: N samples per batch, D code width, M clusters, A autoencoders.
 
-Departures from the released code: the losses of all clusters are added up, where the released code takes a step for
-each in turn. The start is trained here; the released code reads it from a file that was not released.
+Departures from the released code (Armanfard-Lab/DML, DML.py): the losses of all clusters are added up, where the
+released code takes a step for each in turn. The start is trained here; the released code reads it from a file that was
+not released.
 """
 
 import copy

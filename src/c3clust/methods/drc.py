@@ -18,6 +18,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from c3clust import checks, dist
+from c3clust.losses.inputs import check_pairs
 from c3clust.losses.terms import full_precision
 from c3clust.methods._base import Clusterer, parameters
 from c3clust.methods._heads import LabelFields
@@ -32,6 +33,7 @@ __all__ = ["DRC"]
 
 def contrast_loss(a: Tensor, b: Tensor, tau: float) -> Tensor:
     """-(1/K) Σ_i log softmax_j(a_i · b_j / τ)_i: each row of a finds its own row of b. a, b: [K, D]."""
+    check_pairs(a=a, b=b)
     s = full_precision(a) @ full_precision(b).T / tau
     return F.cross_entropy(s, torch.arange(len(s), device=s.device))
 

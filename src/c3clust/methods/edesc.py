@@ -5,8 +5,10 @@ Each cluster has a subspace of the code of an autoencoder, spanned by d trained 
 whose subspace holds most of its length. Bases are orthonormal within and orthogonal between clusters.
 Shapes: N samples per batch, D = M d code width, M clusters, d dimensions of a subspace.
 
-Departures from the paper: mini-batches with the target of each batch, where the released code takes 200 steps on all
-samples at once; a tenth of its learning rate in stage 2, where the codes otherwise leave their bases behind.
+The losses are those of the released code (JinyuCai95/EDESC-pytorch, EDESC.py and Constraint.py) up to rounding.
+Departures from it: mini-batches with the target of each batch, 200 steps on all samples at once there; a tenth of its
+learning rate in stage 2, where the codes otherwise leave their bases behind; the autoencoder is denoising (noise=0 is
+the released one); the accuracy is that of the last step, the largest of all steps there.
 """
 
 from dataclasses import dataclass

@@ -6,8 +6,11 @@ k-means puts them together, and a second head, which sees the last map through a
 assignments.
 Shapes: N samples per batch, M clusters, C channels of the last map.
 
-Departures from the paper and its released code: targets are those of each batch, k-means that of each epoch, where the
-released code takes both from 1,000 grey samples for eight passes; logits are normalised over the batch.
+Departures from the released code (niuchuangnn/GATCluster, deepcluster/modeling/gaussian_att_cluster_head and
+deepcluster/engine/training.py): targets are those of each batch, k-means that of each epoch, where both are taken there
+from 1,000 grey samples for eight passes of 32; heads are one linear layer whose logits are normalised over the batch,
+two layers there; the window has a width for each axis and its places are the centres of cells, one width and corners
+there; gradients are not clipped.
 """
 
 from collections.abc import Mapping
@@ -16,10 +19,10 @@ from typing import final
 import torch
 from sklearn.cluster import KMeans
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from c3clust import dist
-from c3clust.losses.terms import entropy, full_precision, pair_bce, sharpened
+from c3clust.losses.inputs import check_pairs
+from c3clust.losses.terms import entropy, full_precision, pair_bce
 from c3clust.methods._base import Clusterer, NetworkFields, parameters
 from c3clust.networks import backbone
 from c3clust.networks.heads import LabelNet
@@ -30,6 +33,7 @@ __all__ = ["GATCluster"]
 
 WIDTH = 0.05  # of the attention window for δ = 1
 SMALLEST = 0.1  # of a fair share: with a smaller cluster, k-means gives no pairs
+EPS = 1e-5  # the released code's, added to every denominator
 
 
 # 1. Loss
@@ -37,19 +41,28 @@ SMALLEST = 0.1  # of a fair share: with a smaller cluster, k-means gives no pair
 
 def balanced(p: Tensor) -> Tensor:
     """p with columns, then rows, that sum to 1: [N, M]."""
-    q = p / p.sum(dim=0).clamp_min(torch.finfo(p.dtype).tiny)
-    return q / q.sum(dim=1, keepdim=True).clamp_min(torch.finfo(p.dtype).tiny)
+    q = p / (p.sum(dim=0) + EPS)
+    return q / (q.sum(dim=1, keepdim=True) + EPS)
+
+
+def attention_target(p: Tensor) -> Tensor:
+    """p² with columns, then rows, that sum to 1: what the second head learns, and what k-means clusters. [N, M]"""
+    t = p.square() / (p.sum(dim=0) + EPS)
+    return t / (t.sum(dim=1, keepdim=True) + EPS)
 
 
 def invariance_loss(p: Tensor, target: Tensor) -> Tensor:
     """-(1/N) Σ_i p_i · t_i, t the balanced assignments of the un-augmented samples. [N, M] twice"""
+    check_pairs(p=p, target=target)
     return -(p * target).sum(dim=1).mean()
 
 
 def relation_loss(p: Tensor, same: Tensor) -> Tensor:
-    """Mean binary cross entropy of the cosines of p_i and p_j with `same` [N, N]. p: [N, M]"""
-    unit = F.normalize(full_precision(p), dim=1)
-    return pair_bce(unit @ unit.T, same.to(unit.dtype)).mean()
+    """Mean binary cross entropy of the cosines of p_i and p_j with `same` [N, N], over the pairs j <= i. p: [N, M]"""
+    p = full_precision(p)
+    unit = p / (p.norm(dim=1, keepdim=True) + EPS)
+    i, j = torch.tril_indices(len(p), len(p), device=p.device)
+    return pair_bce((unit @ unit.T)[i, j], same.to(unit.dtype)[i, j]).mean()
 
 
 def window(height: int, width: int, centre: Tensor, spread: Tensor) -> Tensor:
@@ -84,9 +97,10 @@ class GATClusterObjective:
         self.n_clusters, self.labels = n_clusters, torch.empty(0, dtype=torch.int64)
 
     def refresh(self, network: AttentionNet, context: TrainingContext) -> None:
-        """k-means of the features of all samples."""
-        z, kmeans = context.projections(network), KMeans(self.n_clusters, n_init=1, random_state=context.seed)
-        self.labels = torch.from_numpy(dist.of_first(lambda: kmeans.fit(z).labels_)).long().to(context.device)
+        """k-means of the sharpened assignments of all samples."""
+        t = attention_target(torch.from_numpy(context.assignments(network))).double().numpy()
+        kmeans = KMeans(self.n_clusters, n_init=20, random_state=context.seed)
+        self.labels = torch.from_numpy(dist.of_first(lambda: kmeans.fit(t).labels_)).long().to(context.device)
 
     def state_dict(self) -> dict[str, Tensor]:
         return {"labels": self.labels}
@@ -104,14 +118,14 @@ class GATClusterObjective:
 
     def __call__(self, network: AttentionNet, batch: Batch) -> dict[str, Tensor]:
         with torch.no_grad():
-            target = balanced(full_precision(dist.gather(network(batch.x)[1])))
+            clean = full_precision(dist.gather(network(batch.x)[1]))
         h = network.encode(batch.x_a)
         p = full_precision(dist.gather(torch.softmax(network.head(h), dim=1)))
         attended = full_precision(dist.gather(network.attend(batch.x_a, h)))
-        invariance = invariance_loss(p, target)
+        invariance = invariance_loss(p, balanced(clean))
         sizes = -entropy(p.mean(dim=0)) - entropy(attended.mean(dim=0))
         relations = relation_loss(p, self.same(dist.gather(batch.index)))
-        attention = pair_bce(attended, sharpened(p.detach(), p.detach().sum(dim=0))).mean()
+        attention = pair_bce(attended, attention_target(clean)).mean()
         loss = 5 * invariance + 3 * sizes + relations + 5 * attention
         return {"loss": loss, "invariance_loss": invariance, "relation_loss": relations, "attention_loss": attention}
 

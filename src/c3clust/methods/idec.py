@@ -1,7 +1,8 @@
 """IDEC: improved deep embedded clustering.
 
 Guo, Gao, Liu, Yin, IJCAI 2017. DEC (methods/dec.py) that keeps its decoder: the reconstruction error is minimised in
-addition to the clustering loss, which preserves the structure of the code. Departures as in DEC.
+addition to the clustering loss, which preserves the structure of the code. Departures
+from the released code (XifengGuo/IDEC, IDEC.py) as in DEC; its weights of both terms and its Adam are those of here.
 Shapes: N samples per batch, D code width, M clusters.
 """
 
@@ -13,6 +14,7 @@ from torch import Tensor
 from c3clust import checks, dist
 from c3clust.losses.terms import kl_rows
 from c3clust.methods._base import Clusterer, parameters
+from c3clust.methods._optimiser import OptimiserFields
 from c3clust.methods.ae import reconstruction_errors
 from c3clust.methods.dae import PretrainFields
 from c3clust.methods.dec import SharpenedTarget, fit_sharpened
@@ -46,7 +48,7 @@ class IDECObjective(SharpenedTarget):
 
 @final
 @parameters
-class IDEC(PretrainFields, Clusterer):
+class IDEC(OptimiserFields, PretrainFields, Clusterer):
     """Cluster with improved deep embedded clustering: DEC that keeps its decoder.
 
     Parameters

@@ -5,9 +5,11 @@ A small network on the code of an autoencoder gives fuzzy memberships u; it mini
 autoencoder is trained so that the Student-t assignments q of its codes approach u.
 Shapes: N samples per batch, D code width, M clusters.
 
-Departures from the paper and its released code: both networks take a step in turn with every batch, where the released
-code alternates by epochs; Adam replaces SGD; q uses the distance ‖z - c‖², as in DEC, where the released code adds up
-one kernel per dimension; the autoencoder is not selected by its accuracy against labels, as it is there.
+Departures from the released code (Armanfard-Lab/IDECF, Code/IDECF.py): both networks take a step in turn with every
+batch, where they alternate there by epochs, ten of the membership network to one of the autoencoder; Adam replaces SGD;
+q uses the distance ‖z - c‖², as in the paper and in DEC, where the released code adds up one kernel per dimension; the
+autoencoder is not selected by its accuracy against labels, as it is there. As there: the divergence is averaged over
+the N M entries of q, so that it weighs γ / M relative to the mean over samples, and u moves the codes too.
 """
 
 from collections.abc import Iterator
@@ -22,12 +24,12 @@ from c3clust.methods._base import Clusterer, parameters
 from c3clust.methods.ae import reconstruction_errors
 from c3clust.methods.dae import PretrainFields
 from c3clust.networks.autoencoder import layers
-from c3clust.networks.readouts import Centred
+from c3clust.networks.readouts import Centred, student_t
 from c3clust.training import Adam, Batch, Stage, TrainingContext
 
 __all__ = ["IDECF"]
 
-HIDDEN = 64  # width of the membership network
+HIDDEN = (100, 200)  # widths of the membership network
 
 
 # 1. Loss
@@ -38,6 +40,12 @@ def fuzzy_cost(z: Tensor, centres: Tensor, u: Tensor, m: float = 1.5) -> Tensor:
     return (u**m * torch.cdist(z, centres).square()).sum(dim=1).mean()
 
 
+def supervision_loss(z: Tensor, centres: Tensor, u: Tensor) -> Tensor:
+    """(1/NM) Σ_i KL(u_i ‖ q_i), q_ik ~ 1 / (1 + ‖z_i - c_k‖²): z: [N, D]; centres: [M, D]; u: [N, M]."""
+    q = student_t(torch.cdist(z, centres).square(), z.new_ones(()))
+    return kl_rows(u, q).mean() / len(centres)
+
+
 # 2. Objective
 
 
@@ -46,7 +54,7 @@ class MembershipNet(nn.Module):
 
     def __init__(self, base: Centred, code_dim: int, n_clusters: int) -> None:
         super().__init__()
-        self.base, self.g = base, layers([code_dim, HIDDEN, n_clusters])
+        self.base, self.g = base, layers([code_dim, *HIDDEN, n_clusters])
 
     @property
     def body(self) -> Any:
@@ -84,10 +92,9 @@ class IDECFObjective:
         codes = dist.gather(z.detach())
         yield "member", fuzzy_cost(codes, centres, dist.gather(network.memberships(z.detach())), self.m)
         if self.joint:
-            u = network.memberships(codes).detach()
-            q = dist.gather(network.base.readout(z)[1])
             errors = reconstruction_errors(network.body.scaled(batch.x_a), network.body.decode(z))
-            yield "autoencoder", dist.gather(errors).mean() + self.gamma * kl_rows(u, q).mean()
+            cluster = supervision_loss(dist.gather(z), centres, dist.gather(network.memberships(z)))
+            yield "autoencoder", dist.gather(errors).mean() + self.gamma * cluster
 
 
 # 3. Estimator

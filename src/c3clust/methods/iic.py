@@ -5,9 +5,10 @@ The mutual information between the clusters of two views of the same sample is m
 clusters than requested (overclustering) shapes the features too. Each has several sub-heads.
 Shapes: N samples per batch, H sub-heads, M clusters.
 
-Departures from the paper and its released code: a step minimises the losses of both heads, which alternate by epoch
-there; the logits are normalised over the batch, without which a short training ends with some clusters empty; both
-views are random; there is no Sobel filter.
+The loss is that of the released code (xu-ji/IIC, code/utils/cluster/IID_losses.py) up to rounding. Departures from it
+(code/scripts/cluster): a step minimises the losses of both heads, which alternate by epoch there; one pair of views per
+sample and step, three to five there; the logits are normalised over the batch, without which a short training ends with
+some clusters empty; both views are random; there is no Sobel filter.
 """
 
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from typing import final
 from torch import Tensor
 
 from c3clust import checks, dist
+from c3clust.losses.inputs import check_pairs
 from c3clust.losses.terms import entropy, full_precision
 from c3clust.methods._base import Clusterer, parameters
 from c3clust.methods._heads import OverclusterFields
@@ -32,6 +34,7 @@ SCALE = 2.0  # standard deviation of the logits at the start
 
 def joint_distribution(p_a: Tensor, p_b: Tensor) -> Tensor:
     """P = (1/N) Σ_i p(x_i) p(x'_i)ᵀ, symmetrised by (P + Pᵀ) / 2 (equation 2): [..., N, M] twice -> [..., M, M]."""
+    check_pairs(p_a=p_a, p_b=p_b)
     joint = full_precision(p_a).mT @ full_precision(p_b) / p_a.shape[-2]
     return (joint + joint.mT) / 2
 

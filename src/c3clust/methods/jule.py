@@ -2,11 +2,15 @@
 
 Yang, Parikh, Batra, CVPR 2016, https://arxiv.org/abs/1604.03628
 Clusters are merged step by step on the graph of nearest neighbours of the features; between rounds of merges the
-network is trained on triplets of the clusters found so far. It ends with M clusters.
-Shapes: n samples, K_s neighbours, C clusters, N samples per batch, D feature width.
+network is trained on triplets of the clusters found so far. The first clusters are those of the pixels. When M clusters
+are left, the trained features are clustered once more from the start.
+Shapes: n samples, K_s neighbours, C clusters, N samples per batch, D feature width, K negatives.
 
-Departures from the paper: a triplet has one negative sample instead of 20, and Adam replaces SGD; labels, also those of
-new samples, are those of the nearest mean feature of the final clusters. The merges need memory for n C numbers.
+Departures from the released code (jwyang/JULE.torch, train.lua and agg_clustering/agg_clustering.lua): a sample has its
+20 negatives in common for all its positives; views are trained, samples as they are there (augment="none" gives that);
+Adam replaces SGD; flows between merged clusters are exact (there, with `use_fast`, sums); clusters without any affinity
+are not merged beforehand; labels, also those of new samples, are those of the nearest mean feature of the final
+clusters. The merges need memory for n C numbers.
 """
 
 from collections.abc import Mapping
@@ -20,8 +24,10 @@ from sklearn.neighbors import NearestNeighbors
 from torch import Tensor
 
 from c3clust import checks, dist
+from c3clust.losses.inputs import check_unit_rows
 from c3clust.losses.terms import full_precision
 from c3clust.methods._base import Clusterer, NetworkFields, parameters
+from c3clust.methods._optimiser import OptimiserFields
 from c3clust.networks import backbone
 from c3clust.networks.heads import Projected
 from c3clust.networks.readouts import Centred
@@ -30,6 +36,8 @@ from c3clust.training import Batch, TrainingContext
 __all__ = ["JULE"]
 
 NEAREST = 5  # clusters that a merge is compared with, K_c
+MANY = 100  # clusters, above which it is
+NEGATIVES = 20  # of a sample
 
 
 # 1. Affinity and loss
@@ -72,9 +80,12 @@ class Merger:
         return a
 
     def best_pair(self) -> tuple[int, int]:
-        """The pair with the largest A(a, b) + Σ_k (A(a, b) - A(a, k)) / (K_c - 1) over a's next neighbours."""
+        """The pair with the largest A(a, b), above 100 clusters A(a, b) + Σ_k (A(a, b) - A(a, k)) / (K_c - 1).
+
+        k are the next neighbours of a. The restriction to many clusters is the released code's.
+        """
         a = self.affinities()
-        k = min(NEAREST, int(self.alive.sum()) - 1)
+        k = NEAREST if self.alive.sum() > MANY else 1
         top = -np.sort(-np.partition(a, len(a) - k, axis=1)[:, len(a) - k :], axis=1)  # [C, k] falling
         with np.errstate(invalid="ignore"):
             score = top[:, 0] + (top[:, :1] - top[:, 1:]).sum(axis=1) / max(k - 1, 1)
@@ -98,16 +109,17 @@ class Merger:
         return np.unique(self.labels, return_inverse=True)[1]
 
 
-def triplet_loss(z: Tensor, labels: Tensor, negative: Tensor, margin: float = 0.2) -> Tensor:
-    """Mean of max(0, ‖z_i - z_j‖² - ‖z_i - z_k‖² + margin), j each sample of i's cluster, k = negative[i].
+def triplet_loss(z: Tensor, labels: Tensor, negatives: Tensor, margin: float = 0.2) -> Tensor:
+    """Mean of max(0, ‖z_i - z_j‖² - ‖z_i - z_k‖² + margin), j each sample of i's cluster, k each of negatives[i].
 
-    z: [N, D], unit rows; labels, negative: [N]. 0 where no two samples share a cluster, or none has another one.
+    z: [N, D], unit rows; labels: [N]; negatives: [N, K]. 0 where no two samples share a cluster, or none has another.
     """
+    check_unit_rows(z=z)
     z = full_precision(z)
     d2 = (2 - 2 * z @ z.T).clamp_min(0)
-    same = (labels[:, None] == labels) & ~torch.eye(len(z), dtype=torch.bool, device=z.device)
-    usable = same & (labels != labels[negative])[:, None]
-    hinge = (d2 - d2[torch.arange(len(z), device=z.device), negative][:, None] + margin).clamp_min(0)
+    same = (labels[:, None] == labels) & ~torch.eye(len(z), dtype=torch.bool, device=z.device)  # [N, N]
+    usable = same[:, :, None] & (labels[:, None] != labels[negatives])[:, None]  # [N, N, K]
+    hinge = (d2[:, :, None] - d2.gather(1, negatives)[:, None] + margin).clamp_min(0)
     return (hinge * usable).sum() / usable.sum().clamp_min(1)
 
 
@@ -130,8 +142,9 @@ class JULEObjective:
         z, index = dist.gather(network.body(batch.x_a)), dist.gather(batch.index)
         labels = self.labels.to(z.device)[index]
         other = (labels[:, None] != labels).float()
-        negative = torch.multinomial(torch.where(other.sum(1, keepdim=True) > 0, other, 1.0), 1).squeeze(1)
-        return {"loss": triplet_loss(z, labels, negative, self.margin)}
+        weight = torch.where(other.sum(1, keepdim=True) > 0, other, 1.0)
+        negatives = torch.multinomial(weight, NEGATIVES, replacement=True)
+        return {"loss": triplet_loss(z, labels, negatives, self.margin)}
 
 
 # 3. Estimator
@@ -139,7 +152,7 @@ class JULEObjective:
 
 @final
 @parameters
-class JULE(NetworkFields, Clusterer):
+class JULE(OptimiserFields, NetworkFields, Clusterer):
     """Cluster with JULE: merges on the graph of neighbours, and triplets that train the features between them.
 
     Parameters
@@ -185,19 +198,23 @@ class JULE(NetworkFields, Clusterer):
 
     def _fit(self, context: TrainingContext) -> Centred:
         network, epochs = context.build(self._build_network), self._epochs(context, 80, 3, 40)
-        z = context.projections(network)
-        labels, number = self._merged(z, first_clusters(neighbour_graph(z, self.n_neighbors)), 0), 1
+        labels, number = self._first(context.pixels()), 1
         while labels.max() + 1 > self.n_clusters_:
-            labels = self._merged(context.projections(network), labels, self.unroll)
             context.train(self._stage(f"round {number}", epochs), network, JULEObjective(labels, self.margin))
+            labels = self._merged(context.projections(network), labels, self.unroll)
             number += 1
-        self._place(network, context.projections(network), labels)
+        z = context.projections(network)
+        self._place(network, z, self._merged(z, self._first(z), 1))
         return network
 
+    def _first(self, x: np.ndarray) -> np.ndarray:
+        """The clusters to begin with, rows being at most of unit length; single samples, if these are fewer than M."""
+        x = x / np.linalg.norm(x, axis=1, keepdims=True).clip(1)
+        labels = first_clusters(neighbour_graph(x, self.n_neighbors))
+        return labels if labels.max() + 1 >= self.n_clusters_ else np.arange(len(x))
+
     def _merged(self, z: np.ndarray, labels: np.ndarray, share: float) -> np.ndarray:
-        """The clusters after a round, M at least; more than there are parts to begin with if these are fewer than M."""
-        if labels.max() + 1 < self.n_clusters_:
-            labels = np.arange(len(z))
+        """The clusters after a round of merges, M at least."""
         left = max(self.n_clusters_, int((1 - share) * (labels.max() + 1)))
         return Merger(neighbour_graph(z, self.n_neighbors), labels).merge_until(left)
 

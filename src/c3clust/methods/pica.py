@@ -6,8 +6,9 @@ for the same cluster and orthogonal for different ones: then the partition is ce
 is trained in alternation.
 Shapes: N samples per batch, M clusters.
 
-Departures from the paper: both views are random, where the paper compares a sample with three views of it; there is no
-Sobel filter; the heads alternate by step.
+The loss is that of the released code (Raymond-sci/PICA, pica/losses.py) up to rounding. Departures from it (main.py,
+configs/base.yaml): both views are random, where a sample is compared there with three views of it; there is no Sobel
+filter; the heads alternate by step, by epoch there.
 """
 
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from c3clust import checks, dist
+from c3clust.losses.inputs import check_pairs
 from c3clust.losses.terms import entropy, full_precision
 from c3clust.methods._base import Clusterer, parameters
 from c3clust.methods._heads import OverclusterFields
@@ -37,6 +39,7 @@ def partition_loss(p_a: Tensor, p_b: Tensor) -> Tensor:
 
     p_a, p_b: [N, M], rows sum to 1.
     """
+    check_pairs(p_a=p_a, p_b=p_b)
     a, b = (F.normalize(full_precision(p), dim=0, eps=1e-8) for p in (p_a, p_b))
     return F.cross_entropy(a.T @ b, torch.arange(a.shape[1], device=a.device))
 

@@ -2,14 +2,18 @@
 
 Huang, Chen, Zhang, Shan, IEEE TPAMI 2022, https://arxiv.org/abs/2111.11821
 Stage 1 is BYOL (Grill et al., NeurIPS 2020, https://arxiv.org/abs/2006.07733): a network predicts the projections that
-its own moving average makes of another view. Stage 2 aligns neighbours of a view in feature space, and scatters the
-prototypes, the mean projections of the clusters that k-means finds before each epoch. k-means on the features gives the
-labels.
+its own moving average, the target, makes of another view. Stage 2 adds noise to the projections that are predicted, and
+scatters the prototypes, the mean projections of the clusters that k-means finds before each epoch. k-means on the
+projections of the target gives the labels.
 Shapes: N samples per batch, F feature width, D projection width, M clusters.
 
-Departures from the paper: Adam replaces SGD; the momentum is constant; a short stage 1 of BYOL alone comes first.
+Departures from the released code (Hzzone/ProPos, models/propos/byol_wrapper.py and byol.py): Adam replaces SGD, and the
+predictor learns at the same rate, ten times as much there; the buffers of the target follow too; batches are not
+shuffled for batch normalisation; the predictor starts from torch's weights; projector and predictor have 2 F hidden
+units, 4096 there. As there: stage 1 is a warm-up, here with a learning rate of its own; the momentum is constant.
 """
 
+import copy
 from collections.abc import Mapping
 from typing import final
 
@@ -19,11 +23,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from c3clust import checks, dist
-from c3clust.files.model_io import with_prefix, without_prefix
+from c3clust.losses.inputs import check_pairs, check_unit_rows
 from c3clust.losses.terms import full_precision
 from c3clust.methods._base import Clusterer, NetworkFields, parameters
+from c3clust.methods._optimiser import OptimiserFields
 from c3clust.networks import backbone
-from c3clust.networks.momentum import MomentumNetwork
+from c3clust.networks.momentum import follow
 from c3clust.networks.readouts import Centred
 from c3clust.training import Batch, Stage, TrainingContext
 
@@ -35,6 +40,7 @@ __all__ = ["ProPos"]
 
 def alignment_loss(q: Tensor, z: Tensor) -> Tensor:
     """Mean of 2 - 2 cos(q_i, z_i): predictions and projections of the target [N, D], as in BYOL."""
+    check_pairs(q=q, z=z)
     return (2 - 2 * F.cosine_similarity(full_precision(q), full_precision(z), dim=1)).mean()
 
 
@@ -48,6 +54,8 @@ def scattering_loss(a: Tensor, b: Tensor, present: Tensor, tau: float = 0.5) -> 
 
     a, b: [M, D], unit prototypes of two views; present: [M] bool, clusters that have samples, to which all sums go.
     """
+    check_pairs(a=a, b=b)
+    check_unit_rows(a=a, b=b)
     a, b = full_precision(a[present]), full_precision(b[present])
     own = torch.eye(len(a), dtype=torch.bool, device=a.device)
     s = torch.where(own, a @ b.T, a @ a.T) / tau
@@ -63,29 +71,29 @@ def mlp_head(inputs: int, hidden: int, outputs: int) -> nn.Sequential:
 
 
 class Predicting(nn.Module):
-    """Encoder f, projector g and predictor q; `forward` is the unit feature f(x) / ‖f(x)‖."""
+    """Encoder f and projector g (`online`), predictor q, and the moving average of f and g (`target`).
+
+    `forward` is the unit projection of the target, which k-means clusters.
+    """
 
     def __init__(self, f: nn.Module, width: int, projection_dim: int) -> None:
         super().__init__()
-        self.f = f
-        self.g, self.q = mlp_head(width, 2 * width, projection_dim), mlp_head(projection_dim, 2 * width, projection_dim)
-
-    def encode(self, x: Tensor) -> Tensor:
-        return self.f(x).flatten(1)
+        self.online = nn.Sequential(f, nn.Flatten(1), mlp_head(width, 2 * width, projection_dim))
+        self.q = mlp_head(projection_dim, 2 * width, projection_dim)
+        self.target = copy.deepcopy(self.online).requires_grad_(False)
 
     def forward(self, x: Tensor) -> Tensor:
-        return F.normalize(self.encode(x), dim=1)
+        return F.normalize(self.target(x), dim=1)
 
 
 class ProPosObjective:
     """What one step minimises: the alignment; and, with a weight, the scattering of prototypes (0 in stage 1).
 
-    Its state: the target network, and the clusters of all samples.
+    Its state: the clusters of all samples.
     """
 
-    def __init__(self, network: Centred, momentum: float, weight: float, sigma: float, tau: float) -> None:
-        self.target = MomentumNetwork(network.body, momentum)
-        self.weight, self.sigma, self.tau, self.n_clusters = weight, sigma, tau, len(network.readout.centres)
+    def __init__(self, n_clusters: int, momentum: float, weight: float, sigma: float, tau: float) -> None:
+        self.n_clusters, self.momentum, self.weight, self.sigma, self.tau = n_clusters, momentum, weight, sigma, tau
         self.labels = torch.empty(0, dtype=torch.int64)
 
     def refresh(self, network: Centred, context: TrainingContext) -> None:
@@ -94,30 +102,34 @@ class ProPosObjective:
             self.labels = torch.from_numpy(dist.of_first(lambda: kmeans.fit(z).labels_)).long()
 
     def state_dict(self) -> dict[str, Tensor]:
-        return {"labels": self.labels, **with_prefix("target", self.target.state_dict())}
+        return {"labels": self.labels}
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
         self.labels = state["labels"]
-        self.target.load_state_dict(without_prefix("target", state))
 
     def __call__(self, network: Centred, batch: Batch) -> dict[str, Tensor]:
         body, views = network.body, (batch.x_a, batch.x_b)
         with torch.no_grad():
-            self.target.follow(body)
-            t_a, t_b = (dist.gather(self.target.network.g(self.target.network.encode(x))) for x in views)
-        h_a, h_b = (body.encode(x) for x in views)
-        z_a, z_b = (body.g(h + self.sigma * dist.random_rows(torch.randn_like, h)) for h in (h_a, h_b))
-        q_a, q_b = (dist.gather(body.q(z)) for z in (z_a, z_b))
+            t_a, t_b = (dist.gather(body.target(x)) for x in views)
+        z_a, z_b = (body.online(x) for x in views)
+        q_a, q_b = (dist.gather(body.q(self.noisy(z))) for z in (z_a, z_b))
+        follow(body.target, body.online, self.momentum)
         alignment = (alignment_loss(q_a, t_b) + alignment_loss(q_b, t_a)) / 2
         if not self.weight:
             return {"loss": alignment, "alignment_loss": alignment}
-        labels = self.labels.to(q_a.device)[dist.gather(batch.index)]
-        present = torch.bincount(labels, minlength=self.n_clusters) > 0
-        means = [prototypes(F.normalize(rows, dim=1), labels, self.n_clusters) for rows in (q_a, t_b, q_b, t_a)]
-        pairs = (means[:2], means[2:])
-        scattering = sum((scattering_loss(a, b, present, self.tau) for a, b in pairs), torch.zeros_like(alignment)) / 2
+        labels = self.labels.to(t_a.device)[dist.gather(batch.index)]
+        scattering = (self.scatter(z_a, t_b, labels) + self.scatter(z_b, t_a, labels)) / 2
         loss = alignment + self.weight * scattering
         return {"loss": loss, "alignment_loss": alignment, "scattering_loss": scattering}
+
+    def noisy(self, z: Tensor) -> Tensor:
+        """A neighbour of each projection: z + σ ε."""
+        return z + self.sigma * dist.random_rows(torch.randn_like, z)
+
+    def scatter(self, z: Tensor, t: Tensor, labels: Tensor) -> Tensor:
+        """The scattering of the prototypes of a view, relative to those that the target makes of the other."""
+        a, b = (prototypes(F.normalize(rows, dim=1), labels, self.n_clusters) for rows in (dist.gather(z), t))
+        return scattering_loss(a, b, torch.bincount(labels, minlength=self.n_clusters) > 0, self.tau)
 
 
 # 3. Estimator
@@ -125,7 +137,7 @@ class ProPosObjective:
 
 @final
 @parameters
-class ProPos(NetworkFields, Clusterer):
+class ProPos(OptimiserFields, NetworkFields, Clusterer):
     """Cluster with ProPos: BYOL, then alignment of neighbours and scattering of prototypes; k-means on the features.
 
     Parameters
@@ -188,19 +200,18 @@ class ProPos(NetworkFields, Clusterer):
 
     def _build_network(self, shape: tuple[int, ...]) -> Centred:
         f, width = backbone(self.backbone, shape, self.stem)
-        return Centred(Predicting(f, width, self.projection_dim), width, self.n_clusters_)
+        return Centred(Predicting(f, width, self.projection_dim), self.projection_dim, self.n_clusters_)
 
     def _stages(self, context: TrainingContext) -> list[Stage]:
         first = self._epochs(context, 300, 10, 300, "pretrain_epochs")
         return [self._stage("byol", first), self._stage("propos", self._epochs(context, 200, 5, 100))]
 
     def _fit(self, context: TrainingContext) -> Centred:
-        network, m = context.build(self._build_network), self.momentum
-        byol, propos = self._stages(context)
-        context.train(byol, network, ProPosObjective(network, m, 0, 0, self.tau))
+        network, (byol, propos) = context.build(self._build_network), self._stages(context)
+        context.train(byol, network, ProPosObjective(self.n_clusters_, self.momentum, 0, 0, self.tau))
         network.readout.place(context.projections(network), self.n_init, context.seed)
         self._keep_start(network, context)
-        objective = ProPosObjective(network, m, self.weight, self.sigma, self.tau)
+        objective = ProPosObjective(self.n_clusters_, self.momentum, self.weight, self.sigma, self.tau)
         context.train(propos, network, objective)
         network.readout.place(context.projections(network), self.n_init, context.seed)
         return network

@@ -5,8 +5,10 @@ Stage 1 is SimCLR (methods/simclr.py). Stage 2 assigns each sample and its neare
 space to the same cluster. Stage 3 trains on the network's own confident labels.
 Shapes: N samples per batch, K neighbours, H heads, M clusters.
 
-Departures from the paper: one set of augmentations serves all stages, where the paper has stronger ones for stages 2
-and 3; Adam with a cosine schedule replaces SGD in stage 1; the labels of stage 3 come from un-augmented samples.
+Departures from the released code (wvangansbeke/Unsupervised-Classification, losses/losses.py, configs, data): one set
+of augmentations serves all stages, stronger ones (RandAugment and cutout) there in stages 2 and 3; Adam replaces SGD in
+stage 1; no weight decay; a neighbourhood is at most half of an average cluster. As there: neighbours are those of the
+projections that stage 1 contrasts, the sample itself among them; the labels of stage 3 come from un-augmented samples.
 """
 
 from dataclasses import dataclass
@@ -16,13 +18,15 @@ import torch
 from torch import Tensor
 
 from c3clust import checks, dist
+from c3clust.losses.inputs import check_pairs
 from c3clust.losses.terms import balanced_cross_entropy, entropy, full_precision
 from c3clust.methods._base import Clusterer, parameters
 from c3clust.methods._heads import PretrainedHeadsFields
+from c3clust.methods._optimiser import OptimiserFields
 from c3clust.methods.simclr import SimCLRObjective
 from c3clust.networks.heads import NeighbourNet
 from c3clust.training import Batch, Stage, TrainingContext
-from c3clust.training.neighbours import Partners, few_neighbours, mine_neighbours
+from c3clust.training.neighbours import Partners, few_neighbours, others_nearby
 
 __all__ = ["SCAN"]
 
@@ -35,6 +39,7 @@ def neighbour_loss(p: Tensor, p_nn: Tensor, entropy_weight: float = 5.0) -> Tens
 
     p, p_nn: [..., N, M], assignments of samples and of one neighbour of each, rows sum to 1. -> [...]
     """
+    check_pairs(p=p, p_nn=p_nn)
     p, p_nn = full_precision(p), full_precision(p_nn)
     agreement = (p * p_nn).sum(dim=-1).clamp_min(torch.finfo(p.dtype).tiny)  # [..., N]
     return -agreement.log().mean(dim=-1) - entropy_weight * entropy(p.mean(dim=-2))
@@ -46,6 +51,7 @@ def self_label_loss(logits: Tensor, p: Tensor, threshold: float = 0.99) -> Tenso
     The mean over the clusters that have such samples of their mean cross entropy: samples are weighted by the inverse
     of their cluster's size. 0 where no sample is confident. logits, p: [N, M], of augmented and un-augmented samples.
     """
+    check_pairs(logits=logits, p=p)
     confidence, labels = p.max(dim=1)
     return balanced_cross_entropy(logits, labels, confidence > threshold)
 
@@ -80,12 +86,18 @@ class SelfLabelObjective:
         return {"loss": self_label_loss(logits, p, self.threshold), "confident": confident}
 
 
+def neighbourhoods(network: NeighbourNet, context: TrainingContext, n_neighbors: int) -> Tensor:
+    """Each sample and its nearest neighbours in the space of projections: [n, 1 + K]."""
+    z, _ = context.features(network)
+    return torch.cat([torch.arange(len(z))[:, None], others_nearby(z.numpy(), n_neighbors)], dim=1)
+
+
 # 3. Estimator
 
 
 @final
 @parameters
-class SCAN(PretrainedHeadsFields, Clusterer):
+class SCAN(OptimiserFields, PretrainedHeadsFields, Clusterer):
     """Cluster with SCAN: learn features, give neighbours the same cluster, then learn from confident labels.
 
     Parameters
@@ -152,7 +164,7 @@ class SCAN(PretrainedHeadsFields, Clusterer):
         epochs = self._epochs(context, 200, 5, 100)
         last = epochs if self.self_label_epochs == "auto" else int(self.self_label_epochs)
         first = self._epochs(context, 420, 15, 400, "pretrain_epochs")
-        third = Stage("self_label", last, self.batch_size, self.self_label_lr, self.schedule)
+        third = self._stage("self_label", last, self.self_label_lr)
         return [self._stage("simclr", first), self._stage("scan", epochs), third]
 
     def _fit(self, context: TrainingContext) -> NeighbourNet:
@@ -160,7 +172,7 @@ class SCAN(PretrainedHeadsFields, Clusterer):
         network = context.build(self._build_network)
         context.train(first, network, SimCLRObjective(self.tau))
         few = few_neighbours(self.n_neighbors, len(context.x), self.n_clusters_)
-        objective = NeighbourObjective(mine_neighbours(network, context, few), self.entropy_weight)
+        objective = NeighbourObjective(neighbourhoods(network, context, few), self.entropy_weight)
         context.train(second, network, objective)
         self._keep_start(network, context)
         context.train(last, network, SelfLabelObjective(self.threshold))

@@ -4,6 +4,9 @@ Chen, Kornblith, Norouzi, Hinton, ICML 2020, https://arxiv.org/abs/2002.05709
 Two views of each image are contrasted through a projection head, which is then set aside: k-means runs on the unit
 features h of the encoder.
 Shapes: N images per batch, F feature width, D projection width, M clusters.
+
+Departures from the paper, whose loss this is: small batches and Adam, by default, replace 4096 samples and LARS; the
+hidden layer of the projection has no batch normalisation.
 """
 
 from dataclasses import dataclass
@@ -16,6 +19,7 @@ from c3clust import checks, dist
 from c3clust.losses import onepass
 from c3clust.losses.terms import nt_xent
 from c3clust.methods._base import Clusterer, NetworkFields, parameters
+from c3clust.methods._optimiser import OptimiserFields
 from c3clust.networks import backbone
 from c3clust.networks.heads import Projected
 from c3clust.networks.readouts import Centred
@@ -53,7 +57,7 @@ class SimCLRObjective:
 
 @final
 @parameters
-class SimCLR(NetworkFields, Clusterer):
+class SimCLR(OptimiserFields, NetworkFields, Clusterer):
     """Cluster with k-means on the features that SimCLR learns.
 
     Parameters

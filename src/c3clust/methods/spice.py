@@ -6,13 +6,18 @@ samples nearest to the mean of a cluster's most confident samples get its label.
 network on the labels that neighbours share, and on its own confident ones (FixMatch).
 Shapes: N samples per batch, F feature width, H heads, M clusters.
 
-Departures from the paper: stage 1 is SimCLR, where the paper has MoCo; one set of augmentations serves all stages, with
-un-augmented samples in the place of weakly augmented ones.
+Departures from the released code (niuchuangnn/SPICE, spice/model/heads/sem_head.py and sem_head_multi.py,
+configs/cifar10): stage 1 is SimCLR, MoCo there; samples are chosen in each batch, not among 5,000 for eight passes; one
+set of augmentations serves all stages, un-augmented samples stand for weakly augmented ones; reliable samples are not
+cut down to the size of the smallest cluster, clusters weigh the same in the loss instead; stage 3 goes on with the
+network of stage 2, a new one there. As there: heads of two layers, prototypes of half of the samples per cluster
+(`center_ratio`), reliable labels with a confidence above 0.99 (`score_th`) that 99 % of the neighbours share
+(`ratio_confident`; the paper: 95 %).
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 import torch
 from torch import Tensor
@@ -30,20 +35,24 @@ from c3clust.training.neighbours import few_neighbours, mine_neighbours
 __all__ = ["SPICE"]
 
 
+CENTRE = 0.5  # fraction of a fair share, N / M, of which a prototype is the mean
+
+
 # 1. Loss
 
 
 def prototype_labels(h: Tensor, p: Tensor) -> tuple[Tensor, Tensor]:
     """Which samples get the label of which cluster: positions [M, N / M], and their labels [M, N / M].
 
-    The prototype of a cluster is the mean feature of its N / M most confident samples; the N / M samples of the largest
-    cosine to it get its label, so that a sample may have several labels or none. h: [N, F]; p: [N, M].
+    The prototype of a cluster is the mean unit feature of its N / 2M most confident samples; the N / M samples of the
+    largest cosine to it get its label, so that a sample may have several labels or none. h: [N, F]; p: [N, M].
     """
     n, m = p.shape
     k = max(n // m, 1)
-    confident = p.topk(k, dim=0).indices.T  # [M, k]
-    prototypes = F.normalize(h[confident].mean(dim=1), dim=1)  # [M, F]
-    nearest = (F.normalize(h, dim=1) @ prototypes.T).topk(k, dim=0).indices.T  # [M, k]
+    unit = F.normalize(h, dim=1)
+    confident = p.topk(max(int(CENTRE * k), 1), dim=0).indices.T  # [M, k / 2]
+    prototypes = unit[confident].mean(dim=1)  # [M, F]
+    nearest = (unit @ prototypes.T).topk(k, dim=0).indices.T  # [M, k]
     return nearest, torch.arange(m, device=h.device)[:, None].expand_as(nearest)
 
 
@@ -115,8 +124,10 @@ class SPICE(PretrainedHeadsFields, Clusterer):
         H, cluster heads of stage 2. The one with the lowest loss is kept.
     n_neighbors : int, default=100
         Neighbours that must agree on a reliable label; at most n / (2 M).
-    agreement : float, default=0.95
+    agreement : float, default=0.99
         Fraction of the neighbours that must.
+    confidence : float, default=0.99
+        Confidence above which a label may be reliable.
     threshold : float, default=0.95
         Confidence above which other samples are trained on their own label.
     pretrain_epochs : int or "auto", default="auto"
@@ -148,9 +159,12 @@ class SPICE(PretrainedHeadsFields, Clusterer):
     ['simclr', 'self', 'semi']
     """
 
+    hidden_heads: ClassVar[bool] = True
+
     n_heads: int = 10
     n_neighbors: int = 100
-    agreement: float = 0.95
+    agreement: float = 0.99
+    confidence: float = 0.99
     threshold: float = 0.95
     semi_epochs: int | str = "auto"
 
@@ -158,7 +172,7 @@ class SPICE(PretrainedHeadsFields, Clusterer):
         checks.whole(
             "n_neighbors", self.n_neighbors, why="it is the number of neighbours of a sample. A usual value is 100."
         )
-        for name in ("agreement", "threshold"):
+        for name in ("agreement", "confidence", "threshold"):
             checks.number(
                 name, getattr(self, name), 0, 1, why="it is a fraction or probability. A usual value is 0.95."
             )
@@ -176,8 +190,9 @@ class SPICE(PretrainedHeadsFields, Clusterer):
         context.train(second, network, SelfObjective())
         self._keep_start(network, context)
         few = few_neighbours(self.n_neighbors, len(context.x), self.n_clusters_)
-        labels = torch.from_numpy(context.assignments(network).argmax(axis=1))
+        confidence, labels = torch.from_numpy(context.assignments(network)).max(dim=1)
         sure = reliable(labels, mine_neighbours(network, context, few), self.agreement)
+        sure &= confidence > self.confidence
         objective = SemiObjective(torch.where(sure, labels, -1), self.threshold)
         context.train(last, network, objective)
         return network

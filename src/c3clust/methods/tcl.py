@@ -5,9 +5,10 @@ Stage 1 is CC (methods/cc.py). Stage 2 boosts it: the most confident samples of 
 label are no negatives of the instance loss, and the cluster head learns these labels.
 Shapes: N samples per batch, D projection width, M clusters.
 
-Departures from the paper: both views have the same augmentations and both learn the labels, where the paper has a weak
-view and a strong one that learns them; the labels are chosen before each epoch from un-augmented samples, and are not
-kept from epoch to epoch; stage 1 starts its cluster head from k-means, as CC does here.
+Both losses are those of the released code (Yunfan-Li/Twin-Contrastive-Learning, loss.py) up to rounding. Departures
+from it (engine.py, boost.py): both views have the same augmentations and both learn the labels, where a weak view and a
+strong one that learns them are made there; the labels are chosen before each epoch from un-augmented samples, a share
+of each cluster, where a share of N / M of each batch is chosen there and kept from epoch to epoch; no weight decay.
 """
 
 from collections.abc import Mapping
@@ -18,6 +19,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from c3clust import checks, dist
+from c3clust.losses.inputs import check_pairs, check_unit_rows
 from c3clust.losses.terms import balanced_cross_entropy, full_precision
 from c3clust.methods._base import Clusterer, EncoderFields, parameters
 from c3clust.methods.cc import CC
@@ -49,6 +51,8 @@ def twin_loss(z_a: Tensor, z_b: Tensor, labels: Tensor, tau: float = 0.5) -> Ten
 
     z_a, z_b: [N, D], unit rows; labels: [N], -1 for none.
     """
+    check_pairs(z_a=z_a, z_b=z_b)
+    check_unit_rows(z_a=z_a, z_b=z_b)
     z, labels = full_precision(torch.cat([z_a, z_b])), labels.repeat(2)
     n, s = len(z_a), z @ z.T / tau
     twin = torch.arange(2 * n, device=z.device).roll(n)

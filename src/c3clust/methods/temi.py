@@ -5,8 +5,9 @@ The features of a pretrained encoder are not changed. Several heads learn to ass
 neighbours to the same cluster. A teacher, the moving average of the heads, weighs the pairs.
 Shapes: N samples per batch, d features, K neighbours, H heads, M clusters.
 
-Departures from the paper: the heads are linear; features are standardised, and of unit length for the heads as well as
-for the neighbours; the budget is shorter, with a higher learning rate and a faster teacher.
+The loss is that of the released code (HHU-MMBS/TEMI-official-BMVC2023) up to rounding. Departures from the paper: the
+heads are linear; features are standardised, and of unit length for the heads as well as for the neighbours; the budget
+is shorter, with a higher learning rate and a faster teacher.
 """
 
 from math import prod
@@ -18,8 +19,10 @@ from torch.nn import functional as F
 
 from c3clust import checks, dist
 from c3clust.files.model_io import with_prefix, without_prefix
+from c3clust.losses.inputs import check_pairs
 from c3clust.losses.terms import full_precision
 from c3clust.methods._base import Clusterer, TrainingFields, parameters
+from c3clust.methods._optimiser import OptimiserFields
 from c3clust.networks.heads import LinearHeads, Standardised
 from c3clust.networks.momentum import MomentumNetwork
 from c3clust.training import Batch, Stage, TrainingContext
@@ -35,6 +38,7 @@ SIZES = 0.9  # momentum of the cluster sizes
 
 def pair_weights(t: Tensor, t_nn: Tensor) -> Tensor:
     """w_i = (1/H) Σ_h <t_h(x_i), t_h(x'_i)>: [H, N, M] twice -> [N]."""
+    check_pairs(t=t, t_nn=t_nn)
     return (t * t_nn).sum(dim=2).mean(dim=0)
 
 
@@ -44,6 +48,7 @@ def information_loss(p: Tensor, t: Tensor, sizes: Tensor, w: Tensor, beta: float
     p, t: [H, N, M], assignments of samples by the heads, and of their neighbours by the teacher; sizes: [H, M]; w: [N].
     -> [H]. For β = 1, the logarithm is the pointwise mutual information of the pair.
     """
+    check_pairs(p=p, t=t)
     tiny = torch.finfo(p.dtype).tiny
     joint = beta * (p.clamp_min(tiny).log() + t.clamp_min(tiny).log()) - sizes.clamp_min(1e-6).log()[:, None]
     return -(w * joint.logsumexp(dim=2)).mean(dim=1)
@@ -78,7 +83,7 @@ class TEMIObjective(Partners):
         super().__init__(neighbours)
         h, m = network.heads.shape
         self.beta, self.teacher = beta, MomentumNetwork(network, momentum)
-        self.sizes = network.heads.linear.weight.new_full((h, m), 1 / m)
+        self.sizes = network.heads.losses.new_full((h, m), 1 / m)
 
     def __call__(self, network: UnitHeads, batch: Batch) -> dict[str, Tensor]:
         views = (batch.x_a, batch.x_b)
@@ -104,7 +109,7 @@ class TEMIObjective(Partners):
 
 @final
 @parameters
-class TEMI(TrainingFields, Clusterer):
+class TEMI(OptimiserFields, TrainingFields, Clusterer):
     """Cluster the features of a pretrained encoder with TEMI: neighbours get the same cluster. Pixels are features too.
 
     Parameters

@@ -6,10 +6,10 @@ these labels for a few steps; then the task head moves towards labels that this 
 over all clusters: the labelling of the largest margin.
 Shapes: N samples per batch, d features, M clusters.
 
-As in the released code, the weights of the task head are split into length and direction, and the classifier starts
-anew for each step of the task head. Departures: one space of features, where the paper may use several at once; the
-features are centred, and all divided by one number; the classifier starts at 0, where the released code draws its
-weights at random.
+As in the released code (mlbio-epfl/turtle, run_turtle.py), the weights of the task head are split into length and
+direction, and the classifier starts anew for each step of the task head. Departures: one space of features, where the
+paper may use several at once; the features are centred, and all divided by one number; the classifier starts at 0,
+where the released code draws its weights at random.
 """
 
 from collections.abc import Iterator

@@ -57,18 +57,23 @@ class ClusterNet(nn.Module):
 
 
 class LinearHeads(nn.Module):
-    """H linear cluster heads on the same features. The one with the lowest training loss gives the assignments.
+    """H cluster heads on the same features. The one with the lowest training loss gives the assignments.
 
     `losses` is the moving average of each head's training loss. As a buffer, it is saved and resumed with the weights.
     With a `scale`, the logits are normalised over the batch, and start with this standard deviation: so no cluster is
-    empty at the start.
+    empty at the start. `hidden` heads have a layer of F units and ReLU before the linear one.
     """
 
     losses: Tensor
 
-    def __init__(self, width: int, n_clusters: int, n_heads: int, scale: float | None = None) -> None:
+    def __init__(
+        self, width: int, n_clusters: int, n_heads: int, scale: float | None = None, hidden: bool = False
+    ) -> None:
         super().__init__()
-        self.linear, self.shape = nn.Linear(width, n_heads * n_clusters), (n_heads, n_clusters)
+        self.linear: nn.Module = nn.Linear(width, n_heads * n_clusters)
+        self.shape = (n_heads, n_clusters)
+        if hidden:
+            self.linear = _two_layers(width, n_clusters, n_heads)
         self.norm: nn.Module = nn.Identity()
         if scale is not None:
             self.norm = nn.BatchNorm1d(n_heads * n_clusters)
@@ -91,6 +96,13 @@ class LinearHeads(nn.Module):
         """Add the heads' losses [H] of one step to their moving averages; the mean of these losses, to be minimised."""
         self.losses.lerp_(losses.detach(), 0.1)
         return losses.mean()
+
+
+def _two_layers(width: int, n_clusters: int, n_heads: int) -> nn.Sequential:
+    """A hidden layer of F units for each head, then its own linear one: [N, F] -> [N, H M]."""
+    each = nn.Conv1d(n_heads * width, n_heads * n_clusters, 1, groups=n_heads)
+    first = nn.Linear(width, n_heads * width)
+    return nn.Sequential(first, nn.ReLU(), nn.Unflatten(1, (n_heads * width, 1)), each, nn.Flatten(1))
 
 
 class LabelNet(nn.Module):
@@ -140,6 +152,10 @@ class NeighbourNet(nn.Module):
     def encode(self, x: Tensor) -> Tensor:
         """h = f(x): [N, F]."""
         return self.body.f(x).flatten(1)
+
+    def project(self, h: Tensor) -> Tensor:
+        """z = g(h), unit rows: [N, D]."""
+        return F.normalize(self.body.g(h), dim=1)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         h = self.encode(x)

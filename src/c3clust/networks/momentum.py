@@ -9,11 +9,21 @@ from torch import Tensor, nn
 
 from c3clust.networks.norms import synchronise
 
-__all__ = ["MomentumNetwork"]
+__all__ = ["MomentumNetwork", "follow"]
+
+
+@torch.no_grad()
+def follow(target: nn.Module, network: nn.Module, momentum: float) -> None:
+    """w' <- m w' + (1 - m) w for all weights and buffers of `target`; integer buffers are copied."""
+    for own, other in zip(target.state_dict().values(), network.state_dict().values(), strict=True):
+        if own.is_floating_point():
+            own.lerp_(other, 1 - momentum)
+        else:
+            own.copy_(other)
 
 
 class MomentumNetwork:
-    """w' <- m w' + (1 - m) w after each step; integer buffers are copied. No gradient reaches the copy.
+    """A copy that follows its network after each step. No gradient reaches it.
 
     Its batch normalisation is over the batch of all processes, as that of the network.
     """
@@ -23,14 +33,9 @@ class MomentumNetwork:
         synchronise(self.network)
         self.momentum = momentum
 
-    @torch.no_grad()
     def follow(self, network: nn.Module) -> None:
         """Move all weights and buffers a step towards those of `network`."""
-        for own, other in zip(self.network.state_dict().values(), network.state_dict().values(), strict=True):
-            if own.is_floating_point():
-                own.lerp_(other, 1 - self.momentum)
-            else:
-                own.copy_(other)
+        follow(self.network, network, self.momentum)
 
     def state_dict(self) -> dict[str, Tensor]:
         return self.network.state_dict()

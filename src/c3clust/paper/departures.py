@@ -13,13 +13,13 @@ from c3clust.bench import Job
 from c3clust.bench.statistics import METRICS, mean_and_std
 from c3clust.files.atomic import write_atomically
 from c3clust.paper.findings import Finding, difference, enough, side
-from c3clust.paper.setting import C3_EPOCHS, OFF, Setting
+from c3clust.paper.setting import OFF, Setting
 from c3clust.paper.style import BLACK, PAGE, colours, footer, panels
 from c3clust.paper.values import Figure, Results, Rows, distinct, read_rows, scores_of, select, write_rows
 
 ORDER = 20
 START = "CC"
-LONGER = f"CC + {C3_EPOCHS} epochs"
+LONGER = "CC, trained on"
 PUBLISHED = "C3"
 ADAPTIVE = "C3Adaptive"
 CHANGES: dict[str, dict[str, Any]] = {"head follows": {"head": "follow"}, "ζ auto": {"zeta": "auto"}}
@@ -35,9 +35,9 @@ HEAD = (
 def jobs(setting: Setting) -> list[Job]:
     found = []
     for seed in setting.seeds:
-        found += [setting.start(seed), setting.start(seed, C3_EPOCHS, LONGER), setting.c3(seed, PUBLISHED)]
+        found += [setting.start(seed), setting.start(seed, setting.c3_epochs, LONGER), setting.c3(seed, PUBLISHED)]
         for name, change in (CHANGES | (REJECTED if seed in setting.seeds[:2] else {})).items():
-            found.append(setting.adaptive(seed, name, **OFF | change))
+            found.append(setting.adaptive(seed, name, epochs=setting.c3_epochs, **OFF | change))
         found.append(setting.adaptive(seed, ADAPTIVE))
     return found
 

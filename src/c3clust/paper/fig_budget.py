@@ -2,7 +2,7 @@
 
 from c3clust.bench import Job
 from c3clust.paper.findings import LIMIT, Finding, at_most, change, difference, side
-from c3clust.paper.setting import C3_EPOCHS, Setting
+from c3clust.paper.setting import Setting
 from c3clust.paper.style import score_curves
 from c3clust.paper.values import (
     Figure,
@@ -21,7 +21,7 @@ ORDER = 3
 def jobs(setting: Setting) -> list[Job]:
     found = []
     for seed in setting.seeds:
-        found += [setting.start(seed, C3_EPOCHS, "CC, trained on"), setting.c3(seed, "CC, then C3")]
+        found += [setting.start(seed, setting.c3_epochs, "CC, trained on"), setting.c3(seed, "CC, then C3")]
     return found
 
 

@@ -23,7 +23,7 @@ def rows(setting: Setting, results: Results) -> Rows:
     found = []
     for r in results:
         before = epochs_from_start(r)[0]
-        row: dict[str, Any] = {"gamma": r.job.params["gamma"], "seed": r.job.seed}
+        row: dict[str, Any] = {"gamma": r.record.params["gamma"], "seed": r.job.seed}
         row |= {m: (r.scores or {}).get(m, "") for m in METRICS}
         found.append(row | {f"{m}_before": before[m] for m in METRICS})
     return found

@@ -15,7 +15,7 @@ def jobs(setting: Setting) -> list[Job]:
     found = []
     for seed in setting.seeds:
         found += [setting.start(seed), setting.c3(seed)]
-        found.append(setting.adaptive(seed, FOLLOW, **OFF | {"head": "follow"}))
+        found.append(setting.adaptive(seed, FOLLOW, epochs=setting.c3_epochs, **OFF | {"head": "follow"}))
     return found
 
 

@@ -5,6 +5,7 @@ class, so they add up to 1; precision is the share of positives that are of one 
 negatives that are of one class. True labels are used for this figure only (bench/epoch_scores.py).
 """
 
+from c3clust.methods.c3 import C3
 from c3clust.paper.fig_budget import jobs as jobs
 from c3clust.paper.findings import Finding, difference, side
 from c3clust.paper.setting import Setting
@@ -20,7 +21,7 @@ LABELS = {
 
 
 def rows(setting: Setting, results: Results) -> Rows:
-    zeta = setting.c3(0).params["zeta"]
+    zeta = setting.c3(0).params.get("zeta", C3.zeta)
     before = int(setting.start(0).params["epochs"])
     found = []
     for r in results:

@@ -33,7 +33,7 @@ def rows(setting: Setting, results: Results) -> Rows:
     for r in results:
         losses, positives = (["", *r.curve("c3", name)] for name in ("loss", "positives_per_view"))
         for epoch, (entry, loss, near) in enumerate(zip(epochs_from_start(r), losses, positives, strict=True)):
-            row = {"zeta": r.job.params["zeta"], "seed": r.job.seed, "epoch": epoch}
+            row = {"zeta": r.record.params["zeta"], "seed": r.job.seed, "epoch": epoch}
             found.append(row | {"acc": entry["acc"], "nmi": entry["nmi"], "loss": loss, "positives_per_view": near})
     return found
 

@@ -16,8 +16,7 @@ from c3clust.bench.rehearsal import Rehearsal
 from c3clust.methods.c3 import C3
 from c3clust.recipes.resolve import Resolved, resolve
 
-C3_EPOCHS = 20  # of stage 2: the paper's
-OFF: dict[str, Any] = {"zeta": C3.zeta, "head": "frozen", "settle": 0, "guard": False, "epochs": C3_EPOCHS}
+OFF: dict[str, Any] = {"zeta": C3.zeta, "head": "frozen", "settle": 0, "guard": False}
 """C3Adaptive without its changes of stage 2: C3."""
 CC_EPOCHS = 60  # of a dataset without a recipe
 
@@ -27,7 +26,7 @@ class Setting:
     """A dataset and the seeds, with the jobs that the experiments share.
 
     out: the folder of runs and results. rehearsal: how the jobs are shortened, if they are only tried out.
-    methods: those of the table; all if empty.
+    methods: those of the table; all if empty. c3_epochs: of stage 2; the paper's.
     """
 
     data: str = "digits"
@@ -36,6 +35,7 @@ class Setting:
     rehearsal: Rehearsal | None = None
     methods: Sequence[str] = ()
     network: str | None = None  # replaces the CC that is trained; "{seed}" in its path is the seed
+    c3_epochs: int = 20
 
     @property
     def n_clusters(self) -> int:
@@ -50,7 +50,7 @@ class Setting:
     @property
     def is_paper_size(self) -> bool:
         """Whether the recipe has the paper's own network and budget."""
-        return self.recipe_name is not None and "base" in recipes.load(self.recipe_name)
+        return self.resolved("c3").params.get("backbone") == "resnet34"
 
     @property
     def batch_size(self) -> int:
@@ -71,11 +71,11 @@ class Setting:
 
     def c3(self, seed: int, name: str = "C3", **changes: Any) -> Job:
         """C3 from `start`; `changes` are parameters of stage 2."""
-        return self._from_start("c3", seed, name, {"epochs": C3_EPOCHS} | changes)
+        return self._from_start("c3", seed, name, {"epochs": self.c3_epochs} | changes)
 
     def adaptive(self, seed: int, name: str = "C3Adaptive", **changes: Any) -> Job:
         """C3Adaptive from `start`, as many epochs as C3 with its last stage; `changes` are parameters of stage 2."""
-        return self._from_start("c3_adaptive", seed, name, {"epochs": C3_EPOCHS // 2} | changes)
+        return self._from_start("c3_adaptive", seed, name, {"epochs": self.c3_epochs // 2} | changes)
 
     def _from_start(self, method: str, seed: int, name: str, changes: dict[str, Any]) -> Job:
         run = self.resolved(method)

@@ -1,19 +1,26 @@
-"""assignments.csv: one cluster and one confidence per sample; labels.csv: true labels."""
+"""assignments.csv: one cluster and one confidence per sample; labels.csv: true labels.
+
+RUN/assignments.csv describes the current clusters: it is written again after each edit (report/editing.py). Before the
+first of them, a copy of what the fit wrote is kept as RUN/changes/fitted.csv, from which later edits start.
+"""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from c3clust.errors import RunError
-from c3clust.files.atomic import write_atomically
+from c3clust.files.atomic import make_folder, read_bytes, write_atomically
 from c3clust.files.text import encoded
+from c3clust.records.changes import FOLDER, is_folder
 from c3clust.records.tables import csv_text, read_columns
 
-__all__ = ["Assignments", "read_labels", "write_labels"]
+__all__ = ["Assignments", "keep_fitted", "read_labels", "write_labels"]
 
+FILE = "assignments.csv"
+FITTED = "fitted.csv"
 COLUMNS = ("name", "cluster", "confidence")
 
 
@@ -36,16 +43,35 @@ class Assignments:
         """Write the file atomically."""
         write_atomically(path, encoded(self.csv(named)))
 
+    def with_clusters(self, clusters: np.ndarray) -> "Assignments":
+        """The same samples in other clusters."""
+        return replace(self, clusters=clusters)
+
     @classmethod
     def read(cls, run: str | Path) -> "Assignments":
-        """The assignments of a finished run."""
-        path = Path(run) / "assignments.csv"
+        """The assignments of a finished run, or of a change, without the edits that followed."""
+        path = _unedited(Path(run))
         rows = read_columns(path, COLUMNS)
         try:
             clusters = np.array([int(row[1]) for row in rows], dtype=np.int64)
             return cls([row[0] for row in rows], clusters, np.array([float(row[2]) for row in rows]))
         except (ValueError, OverflowError) as error:
             raise RunError(f"{path} is damaged: {error}.") from None
+
+
+def keep_fitted(run: Path) -> bytes:
+    """The content of assignments.csv as the fit wrote it; it is copied before the file is first written again."""
+    path = _unedited(run)
+    content = read_bytes(path)
+    if path.name == FILE:
+        make_folder(run / FOLDER)
+        write_atomically(run / FOLDER / FITTED, content)
+    return content
+
+
+def _unedited(run: Path) -> Path:
+    kept = run / FOLDER / FITTED
+    return kept if is_folder(kept.parent) and kept.exists() else run / FILE
 
 
 def write_labels(path: Path, names: Sequence[str], labels: Sequence[Any]) -> None:

@@ -1,29 +1,37 @@
 """RUN/changes/1, 2, ...: what a run was after each split or regrouping. The last one is what it is now.
 
 A change is a folder that is renamed into place when it is complete: change.json, assignments.csv, record.json, view.npz
-and edits.json, with the heads of a split (split.*) or the model of a regrouping (model.*). Nothing in RUN changes but
-its page, so `undo` removes the folder. edits.json of a change begins with the operations that still hold (`carried`).
+and edits.json, with the heads of a split (split.*) or the model of a regrouping (model.*). `undo` removes the folder.
+edits.json of a change begins with the operations that still hold (`carried`). What RUN itself contains stays, but for
+the files that describe the current clusters (report/editing.py).
+
+Writers hold the lock of RUN. Readers need none: `at_rest` reads again if a writer was at work.
 """
 
 import json
 import os
+import re
 import shutil
 import stat
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from c3clust.errors import RunError
 from c3clust.files.atomic import make_folder, read_json, sync, write_atomically
 from c3clust.files.schema import Clusters, Count, build
 
-__all__ = ["Change", "current", "drop_last", "new_change", "states"]
+__all__ = ["FOLDER", "Change", "at_rest", "clear_changes", "current", "drop_last", "is_folder", "new_change", "states"]
 
 FOLDER = "changes"
 FILE = "change.json"
 FORMAT = 1
+PARTIAL = re.compile(r"\.[0-9a-f]+\.partial")  # a folder that is being written or removed
+TRIES = 100
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
@@ -59,7 +67,7 @@ class Change:
 def states(run: str | Path) -> list[Path]:
     """The run folder, and the folder of each change, in order."""
     found = [Path(run)]
-    while _is_folder(path := Path(run) / FOLDER / str(len(found))):
+    while is_folder(Path(run) / FOLDER) and is_folder(path := Path(run) / FOLDER / str(len(found))):
         found.append(path)
     return found
 
@@ -67,6 +75,35 @@ def states(run: str | Path) -> list[Path]:
 def current(run: str | Path) -> Path:
     """The folder with the assignments, record, view and edits that hold now."""
     return states(run)[-1]
+
+
+def at_rest(run: str | Path, read: Callable[[], Found]) -> Found:
+    """What `read` returns of a run that no other process changes at the same time."""
+    for _ in range(TRIES):
+        before = _stamp(run)
+        try:
+            found = read()
+        except (RunError, OSError):
+            if _stamp(run) == before:
+                raise
+        else:
+            if _stamp(run) == before:
+                return found
+        time.sleep(0.02)
+    raise RunError(f"{run} is being changed by another process all the time: try again later.")
+
+
+def _stamp(run: str | Path) -> list[tuple[int, int] | None]:
+    """Identifies the state of a run: its files are replaced, never changed."""
+    return [_identity(state / name) for state in states(run) for name in (FILE, "edits.json")]
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
 
 
 @contextmanager
@@ -88,12 +125,21 @@ def drop_last(run: Path) -> None:
     """Remove the last change."""
     last, gone = current(run), run / FOLDER / f".{os.urandom(6).hex()}.partial"
     os.rename(last, gone)
+    sync(run / FOLDER)
     shutil.rmtree(gone, ignore_errors=True)
 
 
-def _is_folder(path: Path) -> bool:
+def clear_changes(run: Path) -> None:
+    """Remove what processes that were killed left in RUN/changes. The caller holds the lock."""
+    if is_folder(run / FOLDER):
+        for path in (run / FOLDER).iterdir():
+            if PARTIAL.fullmatch(path.name) and is_folder(path):
+                shutil.rmtree(path, ignore_errors=True)
+
+
+def is_folder(path: Path) -> bool:
     """Whether it is a folder, not a link to one."""
     try:
-        return stat.S_ISDIR(os.lstat(path).st_mode) and stat.S_ISDIR(os.lstat(path.parent).st_mode)
+        return stat.S_ISDIR(os.lstat(path).st_mode)
     except OSError:
         return False

@@ -11,7 +11,7 @@ another: labels follow the numbers, not the largest of the added probabilities.
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,9 @@ import numpy as np
 
 from c3clust.errors import RunError
 from c3clust.files.atomic import read_json, write_atomically
-from c3clust.records.changes import Change, current, drop_last
 from c3clust.records.record import RunRecord
 
-__all__ = ["Edits", "label", "merge", "undo"]
+__all__ = ["Edits"]
 
 FORMAT = 1
 FILE = "edits.json"
@@ -170,33 +169,6 @@ class Edits:
             raise RunError(
                 f"Cluster {cluster} was merged into {self.target[cluster]}: name that one, or undo the merge."
             )
-
-
-def label(run: str | Path, names: Mapping[int, str]) -> Edits:
-    """Name clusters of a run, such as {3: "cats"}."""
-    return _save(run, lambda edits: edits.label(names))
-
-
-def merge(run: str | Path, clusters: Iterable[int]) -> Edits:
-    """Merge clusters of a run into the first of them."""
-    return _save(run, lambda edits: edits.merge(clusters))
-
-
-def undo(run: str | Path) -> Edits:
-    """Undo the last name, merge, split or regrouping of a run."""
-    now = current(run)
-    carried = 0 if now == Path(run) else Change.read(now).carried
-    if now != Path(run) and len(Edits.read(now).operations) <= carried:
-        drop_last(Path(run))
-        return Edits.read(current(run))
-    return _save(run, lambda edits: edits.undo())
-
-
-def _save(run: str | Path, change: Callable[[Edits], Edits]) -> Edits:
-    now = current(run)
-    edits = change(Edits.read(now))
-    edits.write(now)
-    return edits
 
 
 def _operations(raw: Any) -> list[Any]:

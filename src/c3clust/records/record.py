@@ -85,6 +85,8 @@ class Data(TypedDict, total=False):
 
 @open_ended
 class Guard(TypedDict, total=False):
+    returned: Count
+    limits: dict[str, Number]
     messages: list[str]
     decision: dict[str, Any] | None
 
@@ -95,6 +97,7 @@ class Stage(TypedDict, total=False):
 
     name: str
     epochs: Count
+    batch_size: Count
     seconds: Number
     curves: dict[str, list[Number | list[Number] | None]]
     guard: Guard

@@ -1,8 +1,9 @@
 """Copy the images of a run into one folder per cluster, those below a confidence into unsure/, outliers into outliers/.
 
 Image files are copied unchanged, also those inside archives and tables; images of arrays are written as PNG.
-Originals are read, never moved or changed. The target must be new or empty and each file is created, so nothing is
-overwritten. Names that come from file names, clusters or archives cannot point outside of the target.
+Originals are read, never moved or changed; only files that the reader of the source lists as images are copied. The
+target must be new or empty and each file is created, so nothing is overwritten. An export that fails leaves nothing.
+Names that come from file names, clusters or archives cannot point outside of the target.
 """
 
 import csv
@@ -10,7 +11,8 @@ import io
 import os
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -20,17 +22,17 @@ from PIL import Image
 
 from c3clust import data
 from c3clust.data.io.decode import extensions, formats
-from c3clust.data.io.spans import Span, Unreadable, read_span
+from c3clust.data.io.spans import Span, Unreadable, open_regular, read_span
 from c3clust.data.io.stream import Stream
 from c3clust.errors import InputError
+from c3clust.files.atomic import sync
 from c3clust.files.text import to_cell
 from c3clust.records.assignments import Assignments
-from c3clust.records.changes import current
-from c3clust.records.edits import Edits
 from c3clust.records.record import RunRecord
+from c3clust.records.state import State
 from c3clust.report.sprites import as_pictures
 
-__all__ = ["Exported", "export", "export_run", "originals", "safe_name"]
+__all__ = ["Exported", "export", "export_run", "safe_name"]
 
 UNSURE = "unsure"
 NO_CLUSTER = "outliers"
@@ -81,9 +83,6 @@ def export_run(
     if source is None and not data.is_name(place) and not Path(place).exists():
         raise InputError(f"{place!r} had the images of this run and does not exist: give their location with --source.")
     names = Assignments.read(run).names
-    files: Sequence[Original] | None = originals(place, names)
-    if files is not None:
-        return export(run, to, files=files, min_confidence=min_confidence, link=link)
     samples = data.load_listed(place, "image" if kind == "image" else None, outside)
     if not isinstance(samples.x, Stream):
         if list(samples.names) != list(names):
@@ -94,7 +93,7 @@ def export_run(
         raise InputError(_elsewhere(place))
     if refused := next((spans[name].refused for name in names if spans[name].refused), None):
         raise InputError(f"{place!r} has images that cannot be exported: {refused}.")
-    files = [_whole_file(spans[name], samples.x) or spans[name] for name in names]
+    files: list[Original] = [_whole_file(spans[name], samples.x) or spans[name] for name in names]
     return export(run, to, files=files, min_confidence=min_confidence, link=link)
 
 
@@ -107,15 +106,6 @@ def _whole_file(span: Span, stream: Stream) -> Path | None:
     temporary = stream.spool is not None and span.path == stream.spool.path
     own = not (temporary or span.refused or span.offset or span.chunk or span.stored >= 0 or span.deflated)
     return Path(span.path) if own else None
-
-
-def originals(place: str, names: Sequence[str]) -> list[Path] | None:
-    """The image files of a run whose source is a folder; None if it is not, or if they are not all inside it."""
-    folder = Path(place).resolve()
-    if not folder.is_dir() or any("\0" in name for name in names):  # no file has such a name
-        return None
-    files = [(folder / name).resolve() for name in names]
-    return files if all(file.is_relative_to(folder) and file.is_file() for file in files) else None
 
 
 def export(
@@ -132,38 +122,38 @@ def export(
     files: the original of each image, a path or a span of an archive; None for one in an array, which is written as PNG
     from x: [n, C, H, W], one at a time. `to`/index.csv lists the file and the cluster of each image.
     """
-    run_dir = current(run_dir)
-    assignments = Assignments.read(run_dir)
-    names, confidence = assignments.names, assignments.confidence
-    clusters, cluster_names = Edits.read(run_dir).apply(assignments.clusters)
+    now = State.read(run_dir)
+    names, clusters, confidence = now.assignments.names, now.assignments.clusters, now.assignments.confidence
+    cluster_names = {i: now.edits.name(i) for i in now.edits.live}
     files = _checked(files, x, len(names), min_confidence)
-    to = _new_folder(to)
     digits = len(str(max(cluster_names, default=0)))
     folders = {
         i: f"{i:0{digits}d}" + (f"-{safe_name(name)}" if name != f"cluster {i}" else "")
         for i, name in cluster_names.items()
     }
     folders[-1], cluster_names[-1] = NO_CLUSTER, "no cluster"
-    exported, taken = Exported(to), set[str]()
-    with open(to / INDEX, "x", encoding="utf-8", errors="surrogateescape", newline="") as file:
-        index = csv.writer(file)
-        index.writerow(["name", "file", "cluster", "cluster_name", "confidence"])
+    exported, taken = Exported(Path(to)), _Names()
+    with _all_or_nothing(Path(to)) as here, _index(here) as index:
         for i, name in enumerate(names):
             unsure, cluster = min_confidence > 0 and not confidence[i] >= min_confidence, int(clusters[i])
             folder = UNSURE if unsure else folders[cluster]
-            target = to / folder / _free(folder, safe_name(_base(name, files[i])), taken)
+            target = here / folder / taken.free(folder, safe_name(_base(name, files[i])))
             target.parent.mkdir(exist_ok=True)
             if not _write(files[i], x, i, target, link):
                 exported.missing.append(name)
                 continue
             exported.folders[folder] = exported.folders.get(folder, 0) + 1
-            index.writerow(
-                [
-                    to_cell(cell)
-                    for cell in (name, f"{folder}/{target.name}", cluster, cluster_names[cluster], confidence[i])
-                ]
-            )
+            index((name, f"{folder}/{target.name}", cluster, cluster_names[cluster], confidence[i]))
     return exported
+
+
+@contextmanager
+def _index(folder: Path) -> Iterator[Callable[[Iterable[Any]], object]]:
+    """Opens index.csv; gives a function that adds a row."""
+    with open(folder / INDEX, "x", encoding="utf-8", errors="surrogateescape", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["name", "file", "cluster", "cluster_name", "confidence"])
+        yield lambda row: rows.writerow([to_cell(cell) for cell in row])
 
 
 def safe_name(name: str) -> str:
@@ -201,15 +191,32 @@ def _checked(files: Sequence[Original] | None, x: Any, n: int, min_confidence: f
     return files
 
 
-def _new_folder(to: Path) -> Path:
-    to = Path(to)
+@contextmanager
+def _all_or_nothing(to: Path) -> Iterator[Path]:
+    """A folder in `to`, whose files are moved to `to` when they are complete and on the disk; none if that fails."""
+    made, partial = not to.exists(), to / f".{os.urandom(6).hex()}.partial"
     try:
         to.mkdir(parents=True, exist_ok=True)
         if any(to.iterdir()):
             raise InputError(f"{to} is not empty: an export never overwrites files. Give a new folder.")
-    except OSError as error:
-        raise InputError(f"{to} cannot be written: {error.strerror}. Give another folder.") from None
-    return to
+        partial.mkdir()
+        yield partial
+        if hasattr(os, "sync"):  # one flush of all files takes less time than one of each
+            os.sync()
+        for path in sorted(partial.iterdir(), key=lambda path: path.name == INDEX):  # the index is the last
+            os.rename(path, to / path.name)
+        partial.rmdir()
+        sync(to)
+    except BaseException as error:
+        shutil.rmtree(partial, ignore_errors=True)
+        if made:
+            with suppress(OSError):
+                to.rmdir()
+        if isinstance(error, OSError):
+            raise InputError(
+                f"{to} cannot be written: {error.strerror or error}. Nothing was exported: give another folder."
+            ) from None
+        raise
 
 
 def _base(name: str, original: Original) -> str:
@@ -229,15 +236,23 @@ def _extension(span: Span) -> str:
         return ""
 
 
-def _free(folder: str, name: str, taken: set[str]) -> str:
-    """The name, with a number appended if the folder contains it already; the case of letters is ignored."""
-    stem, suffix = os.path.splitext(name)
-    candidate, i = name, 1
-    while f"{folder}/{candidate}".casefold() in taken:
-        i += 1
-        candidate = f"{stem}-{i}{suffix}"
-    taken.add(f"{folder}/{candidate}".casefold())
-    return candidate
+class _Names:
+    """The names of files in the folders of an export. The case of letters is ignored."""
+
+    def __init__(self) -> None:
+        self.taken, self.count = set[str](), dict[str, int]()
+
+    def free(self, folder: str, name: str) -> str:
+        """The name, with a number appended if the folder contains it already."""
+        stem, suffix = os.path.splitext(name)
+        key, candidate = f"{folder}/{name}".casefold(), name
+        i = self.count.get(key, 1)
+        while f"{folder}/{candidate}".casefold() in self.taken:
+            i += 1
+            candidate = f"{stem}-{i}{suffix}"
+        self.count[key] = i
+        self.taken.add(f"{folder}/{candidate}".casefold())
+        return candidate
 
 
 def _write(original: Original, x: Any, i: int, target: Path, link: bool) -> bool:
@@ -260,10 +275,11 @@ def _write(original: Original, x: Any, i: int, target: Path, link: bool) -> bool
     if link and _link(original, target):
         return True
     try:
-        with open(original, "rb") as source, open(target, "xb") as out:
-            shutil.copyfileobj(source, out)
-    except PermissionError:
+        source = open_regular(original)
+    except OSError:
         return False
+    with source, open(target, "xb") as out:
+        shutil.copyfileobj(source, out)
     shutil.copystat(original, target)
     return True
 

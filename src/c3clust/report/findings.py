@@ -6,13 +6,12 @@ training_findings.py.
 
 from collections.abc import Iterator
 
-from c3clust.records.record import RunRecord
 from c3clust.report import training_findings
 from c3clust.report.facts import Facts, capital
 from c3clust.report.finding import LEVELS, Finding
 from c3clust.report.refit import kmeans_command
 
-__all__ = ["findings", "skipped_files"]
+__all__ = ["findings"]
 
 ENOUGH = 0.75  # lower end of the estimated accuracy from which a result is called good
 HALF = 0.5  # estimated accuracy below which most samples are in a wrong cluster
@@ -154,8 +153,8 @@ def unsure(facts: Facts) -> Iterator[Finding]:
 
 def unreadable(facts: Facts) -> Iterator[Finding]:
     """Files that were skipped."""
-    if skipped := skipped_files(facts.record):
-        listed = ", ".join(f"{name} ({reason[0]})" if reason else name for name, *reason in skipped[:3])
+    if skipped := facts.record.data.get("skipped"):
+        listed = ", ".join(f"{name} ({reason})" for name, reason in skipped[:3])
         more = f", and {len(skipped) - 3:,} more" if len(skipped) > 3 else ""
         files = "1 file was" if len(skipped) == 1 else f"{len(skipped):,} files were"
         text = f"{files} unreadable and skipped: {listed}{more}."
@@ -217,12 +216,6 @@ _RULES = (
     copies,
     training_findings.notes,
 )
-
-
-def skipped_files(record: RunRecord) -> list[list[str]]:
-    """[name, reason] of each file that was skipped, as far as the record contains them."""
-    entries = record.data.get("skipped") or []
-    return [[str(part) for part in entry[:2]] for entry in entries if isinstance(entry, (list, tuple)) and entry]
 
 
 def in_hundred(share: float) -> int:

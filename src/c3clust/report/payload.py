@@ -16,7 +16,6 @@ from c3clust.records.outliers import FILE as OUTLIERS
 from c3clust.records.record import RunRecord
 from c3clust.report import confusion
 from c3clust.report.facts import Facts
-from c3clust.report.findings import skipped_files
 from c3clust.report.how_many import how_many
 from c3clust.report.naming import suggestion
 from c3clust.report.training_findings import balanced, is_technical, training_rows
@@ -227,11 +226,8 @@ def _confusion(view: View, live: list[int]) -> dict[str, Any] | None:
 
 
 def _stage(stage: Mapping[str, Any], edits: Edits, record: RunRecord) -> dict[str, Any]:
-    curves = stage.get("curves") if isinstance(stage.get("curves"), dict) else {}
     drawn: dict[str, Any] = {}
-    for name, values in (curves or {}).items():
-        if not isinstance(values, list) or not values:
-            continue
+    for name, values in stage.get("curves", {}).items():
         at = np.unique(np.linspace(0, len(values) - 1, min(len(values), MAX_EPOCHS)).astype(int))
         points = [_sizes(values[i], edits) if name == "cluster_sizes" else _number(values[i]) for i in at]
         if any(value is not None for value in points):
@@ -257,7 +253,8 @@ def _sizes(row: Any, edits: Edits) -> list[int] | None:
 
 
 def _reproduction(facts: Facts, run: str) -> dict[str, Any]:
-    record, skipped = facts.record, skipped_files(facts.record)
+    record = facts.record
+    skipped = record.data.get("skipped", [])
     data = {
         key: value for key, value in record.data.items() if key not in ("skipped", "classes") and value not in ("", [])
     }

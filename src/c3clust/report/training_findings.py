@@ -106,30 +106,24 @@ def _last_positives(stage: Mapping[str, Any]) -> float | None:
 
 def _most_positives(stage: Mapping[str, Any], views: int, even: float) -> float:
     """The limit of the stage's guard, which takes the sizes of the clusters into account; else a multiple of `even`."""
-    guard = stage.get("guard")
-    limits = guard.get("limits") if isinstance(guard, dict) else None
-    limit = limits.get("most_positives") if isinstance(limits, dict) else None
-    return limit if isinstance(limit, (int, float)) else min(COLLAPSED * even, (views + even) / 2)
+    limits = stage.get("guard", {}).get("limits", {})
+    return limits.get("most_positives", min(COLLAPSED * even, (views + even) / 2))
 
 
 def _returned(stage: Mapping[str, Any]) -> int | None:
     """The epoch whose network was restored by a guard that stopped the stage; None if it did not."""
-    guard = stage.get("guard")
-    returned = guard.get("returned") if isinstance(guard, dict) and guard.get("decision") else None
-    return returned if isinstance(returned, int) and returned >= 0 else None
+    guard = stage.get("guard", {})
+    return guard.get("returned") if guard.get("decision") else None
 
 
 def _batch_size(record: RunRecord, stage: Mapping) -> int | None:
     """Samples per batch of a stage; a batch is never larger than the dataset."""
-    own, params = stage.get("batch_size"), record.params
-    candidates = (own, params.get(f"{stage.get('name')}_batch_size"), params.get("batch_size"), record.data.get("n"))
-    *sizes, n = (size if isinstance(size, int) and size > 0 else None for size in candidates)
-    size = next(filter(None, sizes), None)
-    return min(size, n or size) if size else None
+    params = record.params
+    given = (stage.get("batch_size"), params.get(f"{stage.get('name')}_batch_size"), params.get("batch_size"))
+    size = next((size for size in given if isinstance(size, int) and size > 0), None)
+    return size and min(size, record.data.get("n") or size)
 
 
 def _curve(stage: Mapping[str, Any], name: str) -> list[float]:
-    curves = stage.get("curves")
-    values = curves.get(name) if isinstance(curves, dict) else None
-    numbers = isinstance(values, list) and all(isinstance(v, (int, float)) for v in values)
-    return [float(v) for v in values] if numbers and values else []
+    values = stage.get("curves", {}).get(name, [])
+    return values if all(isinstance(value, (int, float)) for value in values) else []

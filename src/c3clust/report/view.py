@@ -49,7 +49,7 @@ class View:
     noun: str = "sample"
     texts: list[str] | None = None
     traits: Traits | None = None
-    distinct: int | None = None
+    distinct: int = 0
     original: np.ndarray | None = None
     copies: list[Group] = field(default_factory=list)
     n_copies: int = 0

@@ -28,6 +28,7 @@ word_..., class_...        the same for file_words and classes_seen
 """
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -49,21 +50,23 @@ _TRAITS = ["sums", "counts", "spread", "share"]
 ARRAYS = ["sizes", "certain", "centres", "confusion", "index", "labels", "confidence", "y", "z", "map_rows", "xy"]
 
 
+def _texts(values: Any) -> list[str]:
+    return [str(value) for value in values]
+
+
+HEADER: dict[str, Callable[[Any], Any]] = {  # fields of a View in the header, and their types
+    "n": int, "unit": bool, "classes": _texts, "layout": str, "noun": str, "distinct": int, "n_copies": int,
+    "unassigned": bool, "n_outliers": int,
+}  # fmt: skip
+
+
 def to_arrays(view: "View") -> dict[str, Any]:
     """The arrays of the file."""
     traits_of: list[tuple[str, Traits | None]] = [(name, getattr(view, name)) for name in _STORED]
     header = {
         "format": FORMAT,
-        "n": view.n,
-        "unit": view.unit,
-        "classes": view.classes,
-        "layout": view.layout,
+        **{name: getattr(view, name) for name in HEADER},
         "thumbs": view.thumbs and {**asdict(view.thumbs), "n_sheets": len(view.sheets)},
-        "noun": view.noun,
-        "distinct": view.distinct,
-        "n_copies": view.n_copies,
-        "unassigned": view.unassigned,
-        "n_outliers": view.n_outliers,
         "outliers": [[name, *asdict(outlier).values()] for name, outlier in view.outliers],
         **{name: traits and {"kind": traits.kind, "names": traits.names} for name, traits in traits_of},
     }
@@ -97,19 +100,11 @@ def from_arrays(arrays: Any) -> dict[str, Any]:
         return _checked_traits(arrays, header[name], n_clusters, _STORED[name])
 
     return dict(
-        n=int(header["n"]),
-        unit=bool(header["unit"]),
-        classes=[str(c) for c in header["classes"]],
-        layout=str(header["layout"]),
+        **{name: kind(header[name]) for name, kind in HEADER.items()},
         thumbs=plan,
-        names=[str(name) for name in names],
+        names=_texts(names),
         sheets=sheets,
-        noun=str(header["noun"]),
-        distinct=None if header["distinct"] is None else int(header["distinct"]),
-        texts=None if texts is None else [str(text) for text in texts],
-        n_copies=int(header["n_copies"]),
-        unassigned=bool(header["unassigned"]),
-        n_outliers=int(header["n_outliers"]),
+        texts=None if texts is None else _texts(texts),
         outliers=[(str(name), _outlier(row, n_clusters)) for name, *row in header["outliers"]],
         **_checked_copies(arrays, m),
         traits=stored("traits"),
@@ -169,7 +164,7 @@ def _checked_copies(arrays: Any, m: int) -> dict[str, Any]:
 def _checked_traits(arrays: Any, header: Any, n_clusters: int, prefix: str) -> Traits | None:
     if not header:
         return None
-    names = [str(name) for name in header["names"]]
+    names = _texts(header["names"])
     table, row = (n_clusters, len(names)), (len(names),)
     parts = {name: arrays[f"{prefix}_{name}"] for name in _TRAITS}
     for name, shape in {"sums": table, "counts": table, "spread": row, "share": row}.items():

@@ -36,13 +36,13 @@ from c3clust.data.samples import Dataset, Table
 from c3clust.errors import RunError
 from c3clust.files.atomic import clear_partial, is_partial
 from c3clust.files.limits import limit
+from c3clust.files.lock import locked
 from c3clust.records.assignments import Assignments, write_labels
 from c3clust.records.outliers import write_outliers
 from c3clust.records.record import RunRecord
 from c3clust.report import Summary, View
 from c3clust.report.naming import suggestion
 from c3clust.runs.config import RunConfig
-from c3clust.runs.lock import locked
 from c3clust.runs.result import Result
 from c3clust.training.checkpoint import Checkpoints
 

@@ -18,15 +18,16 @@ import torch
 from torch import Tensor, nn
 
 from c3clust import augment, dist
-from c3clust.errors import TrainingError
+from c3clust.errors import InputError, TrainingError
 from c3clust.losses.terms import entropy
 from c3clust.networks.norms import synchronised
 from c3clust.progress import bar
-from c3clust.training.adam import Adam
 from c3clust.training.batch import Batch, channels_last, local_part, source_of_views, tensors
 from c3clust.training.checkpoint import TrainingState
 from c3clust.training.embed import device_of, embed, rows_per_batch
+from c3clust.training.log import log_epoch
 from c3clust.training.objective import Alternating, Monitor, Objective
+from c3clust.training.optimisers import Spec, make_optimiser, rate_factor
 from c3clust.training.order import epoch_order
 
 if TYPE_CHECKING:
@@ -47,11 +48,17 @@ class Stage:
     epochs: int
     batch_size: int
     lr: float
-    schedule: str = "constant"
+    schedule: Spec = "constant"
+    optimiser: Spec = "adam"
+
+    def __post_init__(self) -> None:
+        """Unknown names and settings are found here, before anything is trained."""
+        self.learning_rate(1.0)
+        make_optimiser(self.optimiser, [torch.zeros(1, requires_grad=True)], self.lr)
 
     def learning_rate(self, done: float) -> float:
         """The learning rate after the share `done` of the stage."""
-        return self.lr * 0.5 * (1 + math.cos(math.pi * done)) if self.schedule == "cosine" else self.lr
+        return self.lr * rate_factor(self.schedule, done, self.epochs)
 
 
 def auto_epochs(n: int, batch_size: int, steps: int, low: int, high: int) -> int:
@@ -76,7 +83,7 @@ def train(
     device = device_of(network)
     batch = min(stage.batch_size, len(x))
     steps = len(x) // batch  # the last short batch is dropped
-    optimisers = _optimisers(objective, network, stage.lr)
+    optimisers = _optimisers(objective, network, stage)
     now = TrainingState(network, optimisers, objective, generator, x, size, monitor, stage.epochs, steps)
     assigns = getattr(objective, "assigns", True)
     restored = checkpoints is not None and checkpoints.restore(number, now)
@@ -121,6 +128,7 @@ def train(
                 break
             _check_finite(stage, now, epoch)
             progress.epoch(now.curves["loss"][-1])
+            log_epoch(stage.name, epoch + 1, now.curves)
             now.epoch, now.step, now.seconds = epoch + 1, 0, 0.0
             if checkpoints is not None:
                 (checkpoints.save if now.epoch < stage.epochs else checkpoints.save_last)(number, now)
@@ -129,21 +137,24 @@ def train(
     return _finite(now.curves)
 
 
-def _optimisers(objective: Any, network: nn.Module, lr: float) -> Optimisers:
-    """The objective's own optimisers, or one Adam for all parameters.
+def _optimisers(objective: Any, network: nn.Module, stage: Stage) -> Optimisers:
+    """The objective's own optimisers, or that of the stage for all parameters.
 
     Parameters below a module with a `rate` learn at that fraction of the learning rate.
     """
+    lr = stage.lr
     if hasattr(objective, "optimisers"):
+        if stage.optimiser != "adam":
+            raise InputError(f"Stage {stage.name} has optimisers of its own: omit optimizer={stage.optimiser!r}.")
         optimisers: Optimisers = objective.optimisers(network, lr)
     else:
         slow = {id(p): float(m.rate) for m in network.modules() if hasattr(m, "rate") for p in m.parameters()}  # type: ignore[arg-type]
         groups: dict[float, list[nn.Parameter]] = {}
         for parameter in network.parameters():
             groups.setdefault(slow.get(id(parameter), 1.0), []).append(parameter)
-        fused = device_of(network).type in ("cpu", "cuda")
+        fused = {"fused": True} if stage.optimiser == "adam" and device_of(network).type in ("cpu", "cuda") else {}
         parts = [{"params": parameters, "rate": rate} for rate, parameters in groups.items()]
-        optimisers = {"loss": Adam(parts, lr=lr, fused=fused)}
+        optimisers = {"loss": make_optimiser(stage.optimiser, parts, lr, **fused)}
     for optimiser in optimisers.values():
         for group in optimiser.param_groups:
             group.setdefault("rate", group["lr"] / lr if lr else 1.0)

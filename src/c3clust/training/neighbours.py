@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from sklearn.neighbors import NearestNeighbors
 from torch import Tensor, nn
@@ -9,14 +10,18 @@ from torch import Tensor, nn
 from c3clust.features.neighbours import nearest_neighbours
 from c3clust.training.context import TrainingContext
 
-__all__ = ["Partners", "few_neighbours", "mine_neighbours"]
+__all__ = ["Partners", "few_neighbours", "mine_neighbours", "others_nearby"]
 
 FEW = 20_000  # samples, from which on their neighbours are found by all processes together
 
 
 def mine_neighbours(network: nn.Module, context: TrainingContext, n_neighbors: int) -> Tensor:
     """The samples with the largest cosine to each un-augmented sample, without itself: [n, K]."""
-    z = context.projections(network)
+    return others_nearby(context.projections(network), n_neighbors)
+
+
+def others_nearby(z: np.ndarray, n_neighbors: int) -> Tensor:
+    """The nearest rows of z [n, D] to each of them, without itself: [n, K]."""
     if len(z) > FEW:
         return torch.from_numpy(nearest_neighbours(z, n_neighbors))
     index = NearestNeighbors(n_neighbors=n_neighbors).fit(z)

@@ -115,7 +115,7 @@ def test_training_on_originals_is_repeatable_and_not_that_of_the_squashed_pictur
         samples = data.load(folder, image_size=16, originals=originals)
         model = C3(
             2, backbone="convnet", cc_epochs=1, epochs=1, batch_size=6, cc_batch_size=6,
-            zeta=0.6, settle=0, head="frozen", random_state=0, augment="photo",
+            random_state=0, augment="photo",
         )  # fmt: skip
         fits.append([stage["curves"]["loss"] for stage in model.fit(samples).stages_])
     assert fits[0] == fits[1]

@@ -84,7 +84,7 @@ def test_given_views_are_what_training_draws_from():
         seen.append(x.clone())
         return x
 
-    fitted = CC(2, epochs=1, warmup=0, batch_size=12, scale="none", augment=look, random_state=0)
+    fitted = CC(2, epochs=1, batch_size=12, scale="none", augment=look, random_state=0)
     fitted.fit(data.load(STACKED, embeddings=True))
     x_a, x_b = (x.numpy() for x in seen)
     views = fitted.preprocessor_.scaling(STACKED)

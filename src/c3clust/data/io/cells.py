@@ -7,7 +7,7 @@ UTF-8; its separator is the most frequent one of comma, semicolon, tab and bar i
 import csv
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
@@ -17,15 +17,14 @@ from typing import Any
 
 import numpy as np
 
+from c3clust.data.io.budget import Budget, repeated_columns, spend_on_parquet, within_budget
 from c3clust.errors import C3ClustError, DataError, MissingExtraError, first_line
-from c3clust.files.limits import bomb, unpacked_limit
 
 LABELS = ("label", "labels", "class", "target", "y", "fine_label")  # names of a column of true labels
 
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "?"})
 SEPARATORS = ",;\t|"
 BATCH = 4096  # rows of a Parquet file that are read at a time
-CELL = 32  # bytes of a small value in memory
 SIMPLE = ({str}, {int}, {float})  # types of a column's cells that numpy converts at once, as float() does
 Cells = dict[str, list[Any]]
 
@@ -125,12 +124,14 @@ def csv_errors(path: Path) -> Iterator[None]:
 
 
 def _read_parquet(path: Path, rows: int | None) -> Cells:
+    """All columns. Cells that are lists are neither numbers nor words, and may be of any size: they are left empty."""
     with open_parquet(path) as file:
-        names = unique_columns(file.schema_arrow.names, path)
+        names, lists = unique_columns(file.schema_arrow.names, path), repeated_columns(file)
         found: Cells = {name: [] for name in names}
-        for batch in parquet_batches(file, path, rows=rows or BATCH):
+        read = [name for name in names if name not in lists]
+        for batch in parquet_batches(file, path, read, rows=rows or BATCH):
             for name in names:
-                found[name] += _cells(batch.column(name))
+                found[name] += [[]] * batch.num_rows if name in lists else _cells(batch.column(name))
             if rows is not None and len(found[names[0]]) >= rows:
                 break
         return {name: column[:rows] for name, column in found.items()}
@@ -145,30 +146,12 @@ def parquet_batches(
 ) -> Iterator[Any]:
     """The record batches of a Parquet file, as long as they unpack to a plausible number of bytes.
 
-    groups: of these row groups only.
-
-    A value that is repeated takes next to nothing in the file, and its full size in memory: batches have fewer rows
-    where a value may be large, which is no longer than its column chunk.
+    groups: of these row groups only. Batches have fewer rows where a value may be large.
     """
-    metadata = file.metadata
-    chunks = (
-        metadata.row_group(i).column(j) for i in range(metadata.num_row_groups) for j in range(metadata.num_columns)
-    )
-    longest = max((chunk.total_uncompressed_size for chunk in chunks), default=0)
-    most = unpacked_limit(path.stat().st_size)
-    rows = int(min(max(most // (4 * max(longest, 1)), 1), rows))
-    batches = file.iter_batches(batch_size=rows, columns=columns, row_groups=groups)
-    yield from within_budget(batches, path, path.stat().st_size)
-
-
-def within_budget(batches: Iterable[Any], path: Path, size: int) -> Iterator[Any]:
-    """Record batches of files of this size together; DataError when they unpack to too much."""
-    left = unpacked_limit(size)
-    for batch in batches:
-        left -= batch.nbytes + CELL * batch.num_rows * batch.num_columns
-        if left < 0:
-            raise DataError(bomb(path, size))
-        yield batch
+    budget = Budget(path, path.stat().st_size)
+    longest = spend_on_parquet(file, columns, groups, budget)
+    rows = int(min(max(budget.left // (4 * max(longest, 1)), 1), rows))
+    yield from within_budget(file.iter_batches(batch_size=rows, columns=columns, row_groups=groups), budget)
 
 
 def _cells(column: Any) -> list[Any]:

@@ -15,6 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
+from c3clust.data.io.budget import Budget
 from c3clust.data.io.decode import is_image_name
 from c3clust.data.io.not_read import LeftOut
 from c3clust.data.io.pictures import EncodedFiles, to_samples
@@ -23,7 +24,7 @@ from c3clust.data.samples import Samples
 from c3clust.data.source import Claim, Options
 from c3clust.data.sources.folder import with_labels
 from c3clust.errors import C3ClustError, DataError, first_line
-from c3clust.files.limits import bomb, limit, unpacked_limit
+from c3clust.files.limits import limit
 
 TAR = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
 LOCAL_HEADER = struct.Struct("<26xHH")
@@ -70,7 +71,7 @@ def first_names(path: Path, n: int = 20) -> list[str]:
         if path.name.lower().endswith(".zip"):
             with zipfile.ZipFile(path) as archive:
                 return archive.namelist()[:n]
-        with tarfile.open(path, "r:*", tarinfo=CheckedTarInfo) as tar:
+        with open_tar(path, "r:*") as tar:
             return [member.name for member in islice(tar_members(tar), n)]
     except Exception:
         return []
@@ -78,7 +79,7 @@ def first_names(path: Path, n: int = 20) -> list[str]:
 
 def _tar(path: Path, wanted: Callable[[str], bool], spool: Spool) -> Listed:
     plain = path.name.lower().endswith(".tar") and _is_plain(path)
-    with tarfile.open(path, "r:" if plain else "r|*", tarinfo=CheckedTarInfo) as archive:
+    with open_tar(path, "r:" if plain else "r|*") as archive:
         for member in _within_budget(path, tar_members(archive), lambda member: member.size if member.isreg() else 0):
             name = member.name.removeprefix("./")
             if member.isdir() or not wanted(name):
@@ -96,24 +97,37 @@ def refused_member(name: str, member: tarfile.TarInfo) -> str:
     return _refused(name, member.size) or special or ("a sparse file" if member.issparse() else "")
 
 
-class CheckedTarInfo(tarfile.TarInfo):
-    """The header of a member, refused if its size is negative, or that of a header of headers large.
+class _CheckedTarInfo(tarfile.TarInfo):
+    """The header of a member, refused if its size is negative, or if the headers that describe it are large together.
 
-    tarfile would seek back in the file in an endless loop, or read the whole header into memory.
+    tarfile would seek back in the file in an endless loop, or read all headers into memory: those of one member, and
+    the global ones that came before. `pending` and `kept` are their sizes.
     """
 
+    pending = 0
+    kept = 0
+
     @classmethod
-    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "CheckedTarInfo":
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "_CheckedTarInfo":
         member = super().frombuf(buf, encoding, errors)
-        most = limit("C3CLUST_MAX_TAR_HEADER") if member.type in HEADERS else None
-        if member.size < 0 or (most is not None and member.size > most):
-            raise tarfile.ReadError(f"a header that claims {member.size:,} bytes")
+        cls.pending = cls.pending + member.size if member.type in HEADERS else cls.kept
+        cls.kept += member.size if member.type == tarfile.XGLTYPE else 0
+        if member.size < 0 or cls.pending > limit("C3CLUST_MAX_TAR_HEADER"):
+            raise tarfile.ReadError(f"headers that claim {member.size if member.size < 0 else cls.pending:,} bytes")
         if member.type == tarfile.GNUTYPE_SPARSE:
             raise tarfile.ReadError(SPARSE)
         return member
 
     def _proc_gnusparse_10(self, *_: Any) -> None:
         raise tarfile.ReadError(SPARSE)
+
+
+def open_tar(source: Path | BinaryIO, mode: Any) -> tarfile.TarFile:
+    """A tar whose headers are checked."""
+    counted = type("CountedTarInfo", (_CheckedTarInfo,), {})  # counts the headers of this archive
+    if isinstance(source, Path):
+        return tarfile.open(source, mode, tarinfo=counted)
+    return tarfile.open(fileobj=source, mode=mode, tarinfo=counted)
 
 
 def tar_members(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
@@ -170,10 +184,7 @@ def _is_plain(path: Path) -> bool:
 
 def _within_budget(path: Path, members: Iterable[Member], size: Callable[[Member], int]) -> Iterator[Member]:
     """The members, as long as they unpack to a plausible number of bytes."""
-    whole = path.stat().st_size
-    left = unpacked_limit(whole)
+    budget = Budget(path, path.stat().st_size)
     for member in members:
-        left -= size(member)
-        if left < 0:
-            raise DataError(bomb(path, whole))
+        budget.spend(size(member))
         yield member

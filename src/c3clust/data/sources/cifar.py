@@ -8,7 +8,6 @@ a subset, with a note.
 import io
 import pickle
 import re
-import tarfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ import numpy as np
 
 from c3clust.data.samples import Samples
 from c3clust.data.source import Claim, Options, PublicDataset, note_count
-from c3clust.data.sources.archive import CheckedTarInfo, first_names, tar_members
+from c3clust.data.sources.archive import first_names, open_tar, tar_members
 from c3clust.errors import DataError, first_line
 
 ADDRESS = "https://www.cs.toronto.edu/~kriz/cifar.html"
@@ -132,7 +131,7 @@ def _from_archive(path: Path, version: Version) -> dict[str, bytes]:
     """The files of this version, read in place. Other files are ignored, links are not followed."""
     found, total = {}, 0
     try:
-        with tarfile.open(path, "r:*", tarinfo=CheckedTarInfo) as archive:
+        with open_tar(path, "r:*") as archive:
             for member in tar_members(archive):
                 total += member.size
                 if total > MAX_ARCHIVE:

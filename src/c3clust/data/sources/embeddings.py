@@ -22,7 +22,6 @@ from c3clust.data.sources import manifest, table
 from c3clust.data.sources.arrays import from_array, label_codes
 from c3clust.data.sources.folder import has_images
 from c3clust.errors import DataError, InputError
-from c3clust.files.limits import bomb, unpacked_limit
 
 COLUMNS = ("embedding", "embeddings", "features", "vector")
 
@@ -132,12 +131,11 @@ def _read_folder(path: Path) -> Samples:
 
 def _read_group(group: Group) -> np.ndarray:
     """The vectors [rows, F] of one row group."""
+    pyarrow = require_pyarrow("pyarrow", group.path)
     with open_parquet(group.path) as file:
         column = find_column(file.schema_arrow.names, COLUMNS)
-        size = file.metadata.row_group(group.number).total_byte_size
-        if size > unpacked_limit(group.path.stat().st_size):
-            raise DataError(bomb(group.path, group.path.stat().st_size))
-        values = file.read_row_group(group.number, columns=[column]).column(0).combine_chunks()
+        batches = parquet_batches(file, group.path, [str(column)], rows=group.rows, groups=[group.number])
+        values = pyarrow.Table.from_batches(list(batches)).column(0).combine_chunks()
     found = _block(values, group.path)
     if found.ndim != 2:
         raise DataError(f"{group.path} has nested embeddings: in a folder of files each row is one list of numbers.")

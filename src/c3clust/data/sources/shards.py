@@ -24,7 +24,7 @@ from c3clust.data.io.pictures import EncodedFiles, to_samples
 from c3clust.data.io.spans import Span, open_regular
 from c3clust.data.samples import Samples
 from c3clust.data.source import Claim, Options
-from c3clust.data.sources.archive import CheckedTarInfo, refused_member, tar_members
+from c3clust.data.sources.archive import open_tar, refused_member, tar_members
 from c3clust.data.sources.folder import has_images
 from c3clust.errors import DataError, first_line
 from c3clust.files.limits import limit
@@ -83,7 +83,7 @@ def _list(shard: str) -> _Shard:
     """The images of one shard, and their classes."""
     found = _Shard()
     try:
-        with _open(shard) as file, tarfile.open(fileobj=file, mode="r:", tarinfo=CheckedTarInfo) as archive:
+        with _open(shard) as file, open_tar(file, "r:") as archive:
             size = remote.size_of(shard) if remote.is_url(shard) else Path(shard).stat().st_size
             for member in tar_members(archive):
                 if member.isreg() or is_image_name(member.name):

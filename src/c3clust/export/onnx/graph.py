@@ -79,12 +79,18 @@ class _Scaled(nn.Module):
 
     centre: Tensor
     spread: Tensor
+    low: Tensor
+    high: Tensor
 
     def __init__(self, preprocessor: Preprocessor) -> None:
         super().__init__()
         scaling, self.unit = preprocessor.scaling, preprocessor.unit
         self.register_buffer("centre", torch.from_numpy(np.asarray(0.0 if scaling is None else scaling.centre)))
         self.register_buffer("spread", torch.from_numpy(np.asarray(1.0 if scaling is None else scaling.spread)))
+        self.clipped = scaling is not None and scaling.low is not None
+        if scaling is not None and scaling.low is not None and scaling.high is not None:
+            self.register_buffer("low", torch.from_numpy(scaling.low))
+            self.register_buffer("high", torch.from_numpy(scaling.high))
 
     def forward(self, x: Tensor) -> Tensor:
         x = x.double()
@@ -92,6 +98,8 @@ class _Scaled(nn.Module):
             largest = x.abs().amax(dim=1, keepdim=True)
             x = x / torch.where(largest > 0, largest, 1.0)
             x = x / x.square().sum(dim=1, keepdim=True).sqrt().clamp_min(1e-12)
+        if self.clipped:
+            x = torch.minimum(torch.maximum(x, self.low), self.high)
         return ((x - self.centre) / self.spread).float()
 
 

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from c3clust import dist
+from c3clust.losses.inputs import check_pairs, check_unit_rows
 from c3clust.losses.onepass import SAFE_EXPONENT, Block, all_pairs_loss, join_views, largest_square, own_rows
 from c3clust.losses.terms import full_precision, twin_mask
 
@@ -58,6 +59,8 @@ def c3_loss(
     shared: z_a and z_b are this process's part of the batch; the loss is that of the whole batch, of which each process
     computes its own rows.
     """
+    check_pairs(z_a=z_a, z_b=z_b)
+    check_unit_rows(z_a=z_a, z_b=z_b)
     if len(z_a) >= ONE_PASS_FROM or (shared and dist.world_size() > 1):
         return one_pass_c3_loss(z_a, z_b, zeta, gamma, twins, shared=shared)
     z = full_precision(torch.cat([z_a, z_b]))  # [2N, D]

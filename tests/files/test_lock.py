@@ -14,7 +14,7 @@ import pytest
 
 from c3clust import KMeans
 from c3clust.errors import RunError
-from c3clust.runs.lock import locked
+from c3clust.files.lock import locked
 
 
 def test_a_second_owner_is_refused_and_the_first_one_named(tmp_path):
@@ -55,13 +55,13 @@ def test_a_folder_that_is_not_there(tmp_path):
 HOLD = """
 import sys
 from pathlib import Path
-from c3clust.runs.lock import locked
+from c3clust.files.lock import locked
 with locked(Path(sys.argv[1])):
     (Path(sys.argv[1]) / ".model.json.00ff.partial").write_text("being written")
     print("ready", flush=True)
     sys.stdin.read()
 """
-TRY = "import sys, pathlib; from c3clust.runs.lock import locked; locked(pathlib.Path(sys.argv[1])).__enter__()"
+TRY = "import sys, pathlib; from c3clust.files.lock import locked; locked(pathlib.Path(sys.argv[1])).__enter__()"
 OWN_NUMBERS = ["unshare", "--pid", "--fork"]  # a process with other process numbers, as in a container
 
 

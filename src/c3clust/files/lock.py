@@ -1,4 +1,8 @@
-"""One process per run folder: an operating-system lock that ends with the process that holds it."""
+"""One writer per run folder: an operating-system lock that ends with the process that holds it.
+
+Everything that writes into a run folder holds its lock: fit and resume for as long as they run, edits and reports for a
+moment. Who finds it held waits for `wait` seconds, and is then refused.
+"""
 
 import contextlib
 import json
@@ -14,19 +18,20 @@ from filelock import FileLock, Timeout
 from c3clust.errors import RunError
 from c3clust.files.atomic import append_to, read_json, remove
 
-__all__ = ["locked"]
+__all__ = ["MOMENT", "locked"]
 
 NAME = "lock"
+MOMENT = 10.0  # seconds that a short command waits for another one
 MOST = 10_000  # bytes of the file
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of `folder`; refused while another process holds it. The file names the owner, for the message."""
+def locked(folder: Path, wait: float = 0.0) -> Iterator[None]:
+    """Hold the lock of `folder`; RunError if another process holds it. The file names the owner, for the message."""
     path = folder.absolute() / NAME
     if not folder.is_dir():
         raise RunError(f"{folder} does not exist, or is not a folder.")
-    lock = FileLock(path, timeout=0)
+    lock = FileLock(path, timeout=wait)
     try:
         _check(path)
         lock.acquire()
