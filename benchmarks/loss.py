@@ -101,7 +101,7 @@ def rows(quick: bool) -> list[harness.Row]:
 def memory_row(views: int) -> harness.Row:
     figure = f"peak memory of the C3 loss / plain formula, 2N = {views}"
     if not Path("/proc/self/status").exists():
-        return harness.skipped(figure, "≤ 10 %", "only Linux tells the peak")
+        return harness.skipped(figure, "≤ 10 %", "only Linux reports the peak")
     plain, ours = (harness.in_process("loss", f"{kind}_c3_loss", views) for kind in ("plain", "onepass"))
     share = 100 * ours / plain
     return harness.Row(figure, "≤ 10 %", f"{share:.1f} %", share <= 10, f"{ours:.0f} MB against {plain:.0f} MB")

@@ -38,14 +38,14 @@ def child(folder: str) -> None:
     if isinstance(images.x, np.ndarray):
         raise SystemExit("the pictures were not streamed")
     network = nn.Sequential(nn.AdaptiveAvgPool2d(8), nn.Flatten(), nn.Linear(192, 32))
-    CC(4, backbone=network, epochs=1, warmup=0, batch_size=128, random_state=0, device="cpu").fit(images)
+    CC(4, backbone=network, epochs=1, batch_size=128, random_state=0, device="cpu").fit(images)
     print(json.dumps(harness.peak_resident() / 1024))
 
 
 def rows(quick: bool) -> list[harness.Row]:
     n, figure = 250 if quick else 1000, "peak memory of fit, 4n against n, streamed"
     if not Path("/proc/self/status").exists():
-        return [harness.skipped(figure, "grows < 10 %", "only Linux tells the peak")]
+        return [harness.skipped(figure, "grows < 10 %", "only Linux reports the peak")]
     peaks = []
     for count in (n, 4 * n):
         with tempfile.TemporaryDirectory() as folder:

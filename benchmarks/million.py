@@ -1,4 +1,4 @@
-"""Time and memory of C3 for 100,000 to a million vectors of 64 features in 100 clusters, stage by stage.
+"""Time and memory of Consensus for 100,000 to a million vectors of 64 features in 100 clusters, stage by stage.
 
     python -m benchmarks.million [--quick] [--draw]
 
@@ -30,7 +30,7 @@ FIGURE = Path(__file__).parents[1] / "docs" / "figures" / "million"
 FIT = {
     "read": "c3clust.data:load",
     "scale": "c3clust.features.preprocess:Preprocessor.fit",
-    "train heads": "c3clust.methods.c3.estimator:C3._fit",
+    "train heads": "c3clust.methods.consensus:Consensus._fit",
     "assign": "c3clust.training.context:TrainingContext.outputs",
     "outliers": "c3clust.estimator.prediction:Fitted._judge",
     "write": "c3clust.runs.run:Run._write",

@@ -22,7 +22,7 @@ def run(script: str, *arguments) -> str:
 def test_photos(tmp_path):
     folder = tmp_path / "pictures"
     folder.mkdir()
-    for i, picture in enumerate(np.random.default_rng(0).integers(0, 256, (24, 16, 16, 3), dtype=np.uint8)):
+    for i, picture in enumerate(np.random.default_rng(0).integers(0, 256, (24, 8, 8, 3), dtype=np.uint8)):
         Image.fromarray(picture).save(folder / f"{i}.png")
     printed = run("photos.py", folder, "--clusters", 2, "--out", tmp_path / "run")
     assert "24 images in 2 clusters by C3Adaptive" in printed
