@@ -15,9 +15,7 @@ def test_known_files(tmp_path, monkeypatch):
     known = {"a.bin": hashlib.sha256(b"weights").hexdigest()}
     check_files(tmp_path, known, "some-package")
     (tmp_path / "a.bin").write_bytes(b"other weights")
-    with pytest.raises(
-        RunError, match=r"not the file that c3clust knows.*package==0\.1\.0.*ANY_WEIGHTS=1"
-    ):
+    with pytest.raises(RunError, match=r"not the file that c3clust knows.*package==0\.1\.0.*ANY_WEIGHTS=1"):
         check_files(tmp_path, known, "some-package")
     (tmp_path / "a.bin").unlink()
     with pytest.raises(RunError, match=r"a\.bin cannot be read"):

@@ -7,6 +7,7 @@ import numpy as np
 from torch import Tensor, nn
 
 from c3clust import dist
+from c3clust.errors import RunError
 from c3clust.estimator.splits import Split
 from c3clust.features.outliers import OutlierRule, blocks, member_votes
 from c3clust.records.edits import Edits
@@ -68,6 +69,11 @@ class Prediction:
 
     def _edited(self, z: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Labels [n] and probabilities [n, M] after all that was changed in the run folder."""
+        if not np.isfinite(c).all():
+            n = int((~np.isfinite(c).all(axis=1)).sum())
+            raise RunError(
+                f"The model gives no finite probabilities for {n:,} samples: they are extreme, or it is damaged."
+            )
         labels, proba = c.argmax(axis=1), c
         for step in self._steps():
             if isinstance(step, Edits):

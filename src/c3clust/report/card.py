@@ -24,7 +24,12 @@ def model_card(
     header = _header(method, record)
     parts = [f"# {n_clusters} clusters by {method}", f"{what.rstrip('.')}, fitted with c3clust.", *_use()]
     parts += [*_data(record), *_results(record), *_clusters(n_clusters, names), *_limits(method, record)]
-    return f"---\n{header}\n---\n\n" + "\n\n".join(parts) + "\n"
+    return f"---\n{header}\n---\n\n" + "\n\n".join(map(_as_text, parts)) + "\n"
+
+
+def _as_text(part: str) -> str:
+    """Names of clusters, notes and paths may come from anywhere: HTML in them is shown, not rendered."""
+    return part.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def _header(method: str, record: RunRecord | None) -> str:
