@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,10 +22,16 @@ from c3clust.report.card import model_card
 X = np.random.default_rng(0).random((30, 4))
 
 
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("fitted") / "run"
+    KMeans(3, random_state=0).fit(X, run_dir=folder)
+    return folder
+
+
 @pytest.fixture
-def run(tmp_path):
-    KMeans(3, random_state=0).fit(X, run_dir=tmp_path / "run")
-    return tmp_path / "run"
+def run(fitted, tmp_path):
+    return shutil.copytree(fitted, tmp_path / "run")
 
 
 def csv(folder, text):
@@ -35,7 +42,7 @@ def csv(folder, text):
 def test_masked_values_are_refused():
     masked = np.ma.masked_array(X, X > 0.9)
     for read in (data.load, KMeans(2).fit):
-        with pytest.raises(InputError, match="masked values. Fill them"):
+        with pytest.raises(InputError, match=r"masked values\. Fill them"):
             read(masked)
     assert len(data.load(np.ma.masked_array(X))) == 30
 
@@ -91,7 +98,7 @@ def test_the_page_looks_at_no_path_of_somebody_else(run, monkeypatch):
     assert payload._files(record, view, str(run)) is None
 
 
-@pytest.mark.parametrize("kind", ["U3", "complex128", "bool", "float16", "int8", "S2", "datetime64[s]"])
+@pytest.mark.parametrize("kind", ["U3", "complex128", "int8"])
 def test_a_view_of_other_types(run, kind, c3clust):
     """Each array in turn: read, or refused in one sentence."""
     with np.load(run / "view.npz") as arrays:
@@ -104,7 +111,7 @@ def test_a_view_of_other_types(run, kind, c3clust):
         assert "Unexpected error" not in done.stderr, (name, done.stderr)
 
 
-@pytest.mark.parametrize("kind", ["float64", "float16", "int64", "bool", "uint8"])
+@pytest.mark.parametrize("kind", ["float64", "int64", "bool"])
 def test_a_model_of_other_types(run, kind, c3clust, tmp_path):
     np.save(tmp_path / "x.npy", X)
     meta = {k: v for k, v in json.loads((run / "model.json").read_text()).items() if k not in ("format", "sha256")}

@@ -71,9 +71,8 @@ class Prediction:
         """Labels [n] and probabilities [n, M] after all that was changed in the run folder."""
         if not np.isfinite(c).all():
             n = int((~np.isfinite(c).all(axis=1)).sum())
-            raise RunError(
-                f"The model gives no finite probabilities for {n:,} samples: they are extreme, or it is damaged."
-            )
+            why = "their values are extreme, or the model is damaged"
+            raise RunError(f"The model gives no finite probabilities for {n:,} samples: {why}.")
         labels, proba = c.argmax(axis=1), c
         for step in self._steps():
             if isinstance(step, Edits):
