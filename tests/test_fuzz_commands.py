@@ -339,9 +339,9 @@ def test_mutated_files(commands):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(7200)
-def test_two_thousand_mutated_files(commands):
-    outcomes, faults = fuzz(commands, 2080, first=1000)
+@pytest.mark.timeout(14400)
+def test_five_thousand_mutated_files(commands):
+    outcomes, faults = fuzz(commands, 5200, first=1000)
     for key, count in sorted(outcomes.items()):
         print(*key, count)
     assert not faults, "\n".join(faults)

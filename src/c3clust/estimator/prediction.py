@@ -84,13 +84,14 @@ class Prediction:
     def _judge(self, z: Any, c: np.ndarray, shared: bool = False) -> list[Outlier | None]:
         """Which samples are outliers; none for a model that was saved without the rule. shared: by all processes.
 
-        Members that disagree about two clusters which were merged since do agree.
+        Members that disagree about two clusters which were merged since do agree. With `outliers`, samples that are in
+        no cluster stay there, as they do in assignments.csv.
         """
         rule = getattr(self, "outlier_rule_", None)
         if rule is None:
             return [None] * len(c)
         target = list(range(c.shape[1]))
-        for edits in (step for step in self._steps() if isinstance(step, Edits)):
+        for edits in (step for step in self._steps() if isinstance(step, Edits) and not self.outliers):
             target = [edits.target[i] for i in target]
 
         def judge(rows: slice) -> list[Outlier | None]:
