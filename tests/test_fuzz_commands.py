@@ -17,6 +17,7 @@ import sys
 import tarfile
 import zipfile
 from collections import Counter
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -28,6 +29,7 @@ from c3clust.runs import Run
 from c3clust.training.checkpoint import Checkpoints
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+HAS_ARROW = find_spec("pyarrow") is not None
 SECONDS, BYTES = 60, 2 * 2**30
 SERVER = """
 import json, os, resource, signal, sys
@@ -101,8 +103,27 @@ def place(tmp_path_factory):
     lines = ["age,town,size", *(f"{20 + i},{'ab'[i % 2]},{i * 0.5}" for i in range(12))]
     (whole / "people.csv").write_text("\n".join(lines) + "\n")
     (whole / "list.csv").write_text("path,label\n" + "".join(f"photos/{'ab'[i % 2]}/{i}.png,a\n" for i in range(12)))
+    _arrow(whole, x)
     _unfinished(whole, x)
     return parent
+
+
+def _arrow(whole, x):
+    """Embeddings and images in Parquet files, and a folder of `save_to_disk`; only where pyarrow is installed."""
+    if not HAS_ARROW:
+        return
+    import pyarrow
+    from pyarrow import parquet
+
+    images = [path.read_bytes() for path in sorted((whole / "photos").rglob("*.png"))]
+    parquet.write_table(pyarrow.table({"embedding": x.tolist(), "label": [0, 1] * 6}), whole / "x.parquet")
+    table = pyarrow.table({"image": images, "label": [0, 1] * 6})
+    parquet.write_table(table, whole / "i.parquet")
+    (whole / "saved").mkdir()
+    with pyarrow.ipc.new_stream(whole / "saved" / "a.arrow", table.schema) as stream:
+        stream.write_table(table)
+    (whole / "saved" / "dataset_info.json").write_text("{}")
+    (whole / "saved" / "state.json").write_text(json.dumps({"_data_files": [{"filename": "a.arrow"}]}))
 
 
 def _unfinished(whole, x):
@@ -178,6 +199,12 @@ KINDS = {  # kind of case -> (files one of which is changed, the command)
     "fit table": (["people.csv"], ("fit", "people.csv", *FIT)),
     "fit list": (["list.csv"], ("fit", "list.csv", *FIT)),
 }  # fmt: skip
+if HAS_ARROW:
+    KINDS |= {
+        "fit parquet": (["x.parquet"], ("fit", "x.parquet", *FIT)),
+        "fit images": (["i.parquet"], ("fit", "i.parquet", *FIT)),
+        "fit arrow": (["saved/a.arrow", "saved/a.arrow", "saved/state.json"], ("fit", "saved", *FIT)),
+    }
 
 
 def damaged(content, draw):
@@ -312,9 +339,9 @@ def test_mutated_files(commands):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(7200)
-def test_two_thousand_mutated_files(commands):
-    outcomes, faults = fuzz(commands, 2080, first=1000)
+@pytest.mark.timeout(14400)
+def test_five_thousand_mutated_files(commands):
+    outcomes, faults = fuzz(commands, 5200, first=1000)
     for key, count in sorted(outcomes.items()):
         print(*key, count)
     assert not faults, "\n".join(faults)

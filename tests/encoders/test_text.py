@@ -8,7 +8,7 @@ from safetensors.torch import load_file, save_file
 
 import c3clust
 from c3clust import CC, KMeans, augment, data, encoders, methods
-from c3clust.encoders import text
+from c3clust.encoders import pinned, text
 from c3clust.errors import DataError, InputError, MissingExtraError, RunError
 
 
@@ -108,6 +108,7 @@ def test_without_the_package_the_message_says_how_to_get_it(monkeypatch, sentenc
 def test_from_a_file_to_a_report_and_back(c3clust, bert, sentences, tmp_path, monkeypatch):
     """The small BERT stands in for the package."""
     monkeypatch.setattr(text, "_package", lambda: bert)
+    monkeypatch.setenv(pinned.ALLOW, "1")
     (tmp_path / "t.txt").write_text("\n".join([*sentences[:50], "", *sentences[50:]]))
     run, quick = tmp_path / "run", ("--method", "c3", "--set", "cc_epochs=2", "--set", "epochs=1", "--set", "views=2")
     done = c3clust("fit", tmp_path / "t.txt", "-k", "2", "-o", run, *quick)

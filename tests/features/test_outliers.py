@@ -9,10 +9,11 @@ import torch
 from PIL import Image
 from sklearn.datasets import make_blobs
 
-from c3clust import C3, load, methods
+from c3clust import C3, KMeans, load, methods
 from c3clust.features.outliers import OutlierRule, member_votes
 from c3clust.records.assignments import Assignments
 from c3clust.records.outliers import Outlier
+from c3clust.records.state import State
 from c3clust.report import View, editing
 from c3clust.report.export import export
 
@@ -100,6 +101,18 @@ def test_a_rule_is_read_as_it_was_written(samples):
 def test_merged_clusters_do_not_disagree():
     assert Outlier("disagree", 1, 2, 0.4, 0.3).settled([0, 1, 1])
     assert not Outlier("far", 1, 2, 1.4).settled([0, 1, 1])
+
+
+def test_after_a_merge_predict_and_assignments_agree(tmp_path):
+    """Samples between two clusters are in none; they stay there when the two are merged."""
+    rng = np.random.default_rng(0)
+    centres = np.array([[0.0, 0.0], [6.0, 0.0], [0.0, 30.0]])
+    x = np.concatenate([centres[np.arange(150) % 3] + rng.normal(0, 1, (150, 2)), [[3.0, 0.0], [3.01, 0.1]]])
+    model = KMeans(3, outliers=True, random_state=0).fit(x, run_dir=tmp_path / "run")
+    assert (model.labels_[150:] == -1).any()
+    pair = sorted({int(model.labels_[0]), int(model.labels_[1])})
+    editing.merge(tmp_path / "run", pair)
+    np.testing.assert_array_equal(load(tmp_path / "run").predict(x), State.read(tmp_path / "run").assignments.clusters)
 
 
 def test_report_and_merge_leave_outliers_apart(run, samples, tmp_path):

@@ -236,34 +236,38 @@ def print_skipped(skipped: Sequence[Sequence[str]]) -> None:
 
 
 class Terminated(SystemExit):
-    """SIGTERM, as an exception, so that temporary files are removed."""
+    """SIGTERM or SIGHUP, as an exception, so that temporary files are removed. code: 128 and the number."""
 
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """Turn SIGTERM into one message and exit code 143."""
+    """Turn SIGTERM, and SIGHUP of a closed terminal, into one message and exit code 143 or 129. nohup still holds."""
 
-    def end(*_: Any) -> None:
-        raise Terminated(143)
+    def end(number: int, _: Any) -> None:
+        raise Terminated(128 + number)
 
-    before = signal.signal(signal.SIGTERM, end)
+    signals = [signal.SIGTERM]
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+        signals.append(signal.SIGHUP)
+    before = [(each, signal.signal(each, end)) for each in signals]
     try:
         yield
     except Terminated as error:
-        fail("stopped by SIGTERM.", followed=True)
+        fail(f"stopped by {signal.Signals(int(error.code or 0) - 128).name}.", followed=True)
         raise SystemExit(error.code) from None
     finally:  # torchrun sends SIGTERM to a failed process too, while it exchanges its last message
-        signal.signal(signal.SIGTERM, signal.SIG_IGN if several() else before)
+        for each, handler in before:
+            signal.signal(each, signal.SIG_IGN if several() else handler)
 
 
 @contextmanager
 def interruptible(advice: str) -> Iterator[None]:
-    """Turn Ctrl-C and SIGTERM into one message with advice how to continue, and exit code 130 or 143."""
+    """Turn Ctrl-C, SIGTERM and SIGHUP into one message with advice how to continue, and an exit code."""
     try:
         yield
     except (KeyboardInterrupt, Terminated) as error:
         fail(f"stopped. {advice}", followed=True)
-        raise typer.Exit(143 if isinstance(error, Terminated) else 130) from None
+        raise typer.Exit(int(error.code or 0) if isinstance(error, Terminated) else 130) from None
     except ProcessError:
         fail(f"All processes stopped. {advice}", followed=True)
         raise typer.Exit(2) from None

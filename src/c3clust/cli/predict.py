@@ -11,6 +11,7 @@ import typer
 from c3clust.cli import complete
 from c3clust.cli import options as opt
 from c3clust.errors import InputError
+from c3clust.files.atomic import open_regular
 
 if TYPE_CHECKING:
     from c3clust.records.assignments import Assignments
@@ -61,6 +62,8 @@ def predict(
         raise InputError(f"-o {out} would be a CSV file: end its name with .csv, or write --json > {out} instead.")
     if out is not None and not out.absolute().parent.is_dir():
         raise InputError(f"-o {out} cannot be written: the folder {out.parent} does not exist. Make it first.")
+    if out is not None:
+        _check_target(out)
     source = sources[0] if len(sources) == 1 else _image_files(sources)
     shared = _join(run)
     model, reading = _load(run, {"device": device, "encoder": encoder, "method": method})
@@ -74,6 +77,22 @@ def predict(
         from c3clust import dist
 
         dist.leave()
+
+
+def _check_target(out: Path) -> None:
+    """InputError if -o names a file that no predict wrote: only such a file is replaced."""
+    from c3clust.records.assignments import COLUMNS
+
+    header = ",".join((*COLUMNS, "cluster_name")).encode()
+    if not os.path.lexists(out):
+        return
+    try:
+        with open_regular(out) as file:
+            same = file.read(len(header)) in (header, b"")
+    except OSError:
+        same = False
+    if not same:
+        raise InputError(f"-o {out} exists and is no list of predictions: give another name, or remove it first.")
 
 
 def _image_files(paths: list[str]) -> list[str]:

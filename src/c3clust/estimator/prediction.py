@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from c3clust import data, dist
 from c3clust.data.samples import Dataset, Table
 from c3clust.encoders import Encoder
+from c3clust.errors import RunError
 from c3clust.estimator.cluster_count import ClusterCount
 from c3clust.estimator.splits import Split
 from c3clust.features.outliers import OutlierRule, blocks, member_votes
@@ -127,6 +128,10 @@ class Fitted(ClusterCount, ClusterMixin, ClassNamePrefixFeaturesOutMixin, Transf
 
     def _edited(self, z: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Labels [n] and probabilities [n, M] after all that was changed in the run folder."""
+        if not np.isfinite(c).all():
+            n = int((~np.isfinite(c).all(axis=1)).sum())
+            why = "their values are extreme, or the model is damaged"
+            raise RunError(f"The model gives no finite probabilities for {n:,} samples: {why}.")
         labels, proba = c.argmax(axis=1), c
         for step in self._steps():
             if isinstance(step, Edits):
@@ -138,13 +143,14 @@ class Fitted(ClusterCount, ClusterMixin, ClassNamePrefixFeaturesOutMixin, Transf
     def _judge(self, z: Any, c: np.ndarray, shared: bool = False) -> list[Outlier | None]:
         """Which samples are outliers; none for a model that was saved without the rule. shared: by all processes.
 
-        Members that disagree about two clusters which were merged since do agree.
+        Members that disagree about two clusters which were merged since do agree. With `outliers`, samples that are in
+        no cluster stay there, as they do in assignments.csv.
         """
         rule = getattr(self, "outlier_rule_", None)
         if rule is None:
             return [None] * len(c)
         target = list(range(c.shape[1]))
-        for edits in (step for step in self._steps() if isinstance(step, Edits)):
+        for edits in (step for step in self._steps() if isinstance(step, Edits) and not self.outliers):
             target = [edits.target[i] for i in target]
 
         def judge(rows: slice) -> list[Outlier | None]:

@@ -88,6 +88,7 @@ def restore(
             network = estimator._build_network(shape)
         estimator.outlier_rule_ = OutlierRule.of(tensors)
         weights = {name: t for name, t in tensors.items() if not name.startswith(("scale.", PREFIX))}
+        model_io.check_types(weights, network.state_dict())
         network.load_state_dict(weights, strict=True, assign=True)
     except MissingExtraError:
         raise

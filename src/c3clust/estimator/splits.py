@@ -59,6 +59,7 @@ class Split:
         try:
             with torch.device("meta"):
                 heads = VotingHeads(len(change.numbers), len(tensors["centre"]))
+            model_io.check_types(tensors, heads.state_dict())
             heads.load_state_dict(tensors, strict=True, assign=True)
         except (RuntimeError, ValueError, TypeError, KeyError) as error:
             raise RunError(f"{folder} is damaged or of another kind: {str(error).splitlines()[0]}") from None

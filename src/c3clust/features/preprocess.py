@@ -185,6 +185,9 @@ class Preprocessor:
         """What `state` described; `given` is an encoder that only the user's code can make."""
         known = tensors.keys() >= set(SCALING)
         names = (*SCALING, *CLIPPED) if tensors.keys() >= set(CLIPPED) else SCALING
+        for name in names if known else ():
+            if not tensors[name].is_floating_point() or tuple(tensors[name].shape) not in (shape, ()):
+                raise InputError(f"its {name} is of type {tensors[name].dtype} and shape {tuple(tensors[name].shape)}.")
         scaling = Scaling(*(tensors[name].numpy() for name in names)) if known else None
         restored, unit = encoders.from_config(encoder, given), options.scale == "l2"
         pixel_max: float | str | None = None

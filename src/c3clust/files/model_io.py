@@ -18,7 +18,7 @@ from torch import Tensor
 from c3clust.errors import RunError
 from c3clust.files.atomic import read_bytes, read_json, write_atomically
 
-__all__ = ["not_finite", "read", "with_prefix", "without_prefix", "write"]
+__all__ = ["check_types", "not_finite", "read", "with_prefix", "without_prefix", "write"]
 
 FORMAT = 1
 
@@ -56,6 +56,13 @@ def read(path: Path, what: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
 def not_finite(tensors: Mapping[str, Tensor]) -> str | None:
     """The name of the first tensor that holds NaN or infinity, if there is one."""
     return next((name for name, t in tensors.items() if t.is_floating_point() and not t.isfinite().all()), None)
+
+
+def check_types(tensors: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
+    """ValueError if a tensor has another type than the one of the same name: torch would only fail when it computes."""
+    for name, tensor in tensors.items():
+        if name in expected and tensor.dtype != expected[name].dtype:
+            raise ValueError(f"{name} is of type {tensor.dtype}, not {expected[name].dtype}")
 
 
 def with_prefix(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -37,7 +37,12 @@ def model_card(
         *_limits(record),
         *_references(references),
     ]
-    return f"---\n{header}\n---\n\n" + "\n\n".join(parts) + "\n"
+    return f"---\n{header}\n---\n\n" + "\n\n".join(map(_as_text, parts)) + "\n"
+
+
+def _as_text(part: str) -> str:
+    """Names of clusters, notes and paths may come from anywhere: HTML in them is shown, not rendered."""
+    return part.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def _header(method: str, record: RunRecord | None) -> str:

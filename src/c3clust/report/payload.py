@@ -142,8 +142,10 @@ def _files(record: RunRecord, view: View, run: str) -> str | None:
     """The address of the folder of images, relative to the page; None if they are not files of a folder that exists.
 
     Relative, so that a run which is moved or sent with its images still finds them. The names in a list or table of
-    images are relative to its own folder.
+    images are relative to its own folder. A path in a record that somebody else made is not looked at.
     """
+    if not record.is_own():
+        return None
     place = Path(str(record.data.get("place") or ""))
     place = place.parent if place.is_file() else place
     inside = not Path(view.names[0]).is_absolute() and (place / view.names[0]).is_file()

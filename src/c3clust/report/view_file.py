@@ -47,6 +47,7 @@ __all__ = ["ARRAYS", "from_arrays", "to_arrays"]
 FORMAT = 1
 _STORED = {"traits": "trait", "file_words": "word", "classes_seen": "class"}  # fields that are Traits, and their arrays
 _TRAITS = ["sums", "counts", "spread", "share"]
+NUMBERS = {"certain", "centres", "confidence", "z", "xy"}  # the others are integers
 ARRAYS = ["sizes", "certain", "centres", "confusion", "index", "labels", "confidence", "y", "z", "map_rows", "xy"]
 
 
@@ -116,20 +117,30 @@ def from_arrays(arrays: Any) -> dict[str, Any]:
 
 def _checked_arrays(arrays: Any, k: int) -> dict[str, np.ndarray]:
     """The arrays of a view with k true classes; ValueError if their shapes or values do not fit together."""
-    a = {name: arrays[name] for name in ARRAYS}
+    a = {name: _typed(name, arrays[name], "f" if name in NUMBERS else "iu") for name in ARRAYS}
     m, n_clusters = len(a["index"]), len(a["sizes"])
     if n_clusters > limit("C3CLUST_MAX_CLUSTERS"):
         raise ValueError(f"{n_clusters:,} clusters are more than the limit (docs/SECURITY.md)")
+    width, points = a["z"].shape[-1:], a["map_rows"].shape[:1]
     shapes = {"certain": (n_clusters,), "confusion": (n_clusters, k), "labels": (m,), "confidence": (m,), "y": (m,)}
+    shapes |= {"sizes": (n_clusters,), "index": (m,), "centres": (n_clusters, *width), "z": (m, *width)}
+    shapes |= {"map_rows": points, "xy": (*points, 2)}
     for name, shape in shapes.items():
         if a[name].shape != shape:
             raise ValueError(f"{name} has shape {a[name].shape} instead of {shape}")
     for name, least, most in (("labels", 0, n_clusters), ("y", -1, k), ("map_rows", 0, m)):
         if a[name].size and not least <= a[name].min() <= a[name].max() < most:
             raise ValueError(f"{name} points outside its range")
-    if len(a["z"]) != m or len(a["xy"]) != len(a["map_rows"]):
-        raise ValueError("its parts differ in length")
+    if (a["sizes"] < 0).any() or (a["confusion"] < 0).any():
+        raise ValueError("it has negative counts")
     return a
+
+
+def _typed(name: str, array: np.ndarray, kinds: str) -> np.ndarray:
+    """ValueError if an array is of another kind than numbers ("f"), integers ("iu") or booleans ("b")."""
+    if array.dtype.kind not in kinds or (array.dtype.itemsize > 8):
+        raise ValueError(f"{name} is of type {array.dtype}")
+    return array
 
 
 def _checked_thumbs(arrays: Any, header: Any) -> tuple[sprites.Plan | None, list[bytes]]:
@@ -152,7 +163,7 @@ def _outlier(row: Any, n_clusters: int) -> Outlier:
 def _checked_copies(arrays: Any, m: int) -> dict[str, Any]:
     if "original" not in arrays.files:
         return {}
-    original, groups = arrays["original"], json.loads(arrays["copies"].tobytes())
+    original, groups = _typed("original", arrays["original"], "iu"), json.loads(arrays["copies"].tobytes())
     if original.shape != (m,):
         raise ValueError("its parts differ in length")
     return {
@@ -166,7 +177,7 @@ def _checked_traits(arrays: Any, header: Any, n_clusters: int, prefix: str) -> T
         return None
     names = _texts(header["names"])
     table, row = (n_clusters, len(names)), (len(names),)
-    parts = {name: arrays[f"{prefix}_{name}"] for name in _TRAITS}
+    parts = {name: _typed(name, arrays[f"{prefix}_{name}"], "fiub") for name in _TRAITS}
     for name, shape in {"sums": table, "counts": table, "spread": row, "share": row}.items():
         if parts[name].shape != shape:
             raise ValueError(f"{prefix}_{name} has shape {parts[name].shape} instead of {shape}")

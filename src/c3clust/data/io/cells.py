@@ -1,11 +1,13 @@
 """Reads CSV files, Parquet files and data frames as cells: for each column a list of text, numbers and None (missing).
 
 An empty cell and the texts NA, N/A, NaN, null and ?, in upper or lower case, are missing values. A CSV file is in
-UTF-8; its separator is the most frequent one of comma, semicolon, tab and bar in its first line.
+UTF-8; its separator is the most frequent one of comma, semicolon, tab and bar in its first line. A column of numbers
+may have decimal commas, unless each could be a separator of thousands (1,234).
 """
 
 import csv
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -26,6 +28,8 @@ MISSING = frozenset({"", "na", "n/a", "nan", "null", "?"})
 SEPARATORS = ",;\t|"
 BATCH = 4096  # rows of a Parquet file that are read at a time
 SIMPLE = ({str}, {int}, {float})  # types of a column's cells that numpy converts at once, as float() does
+COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
+THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+")
 Cells = dict[str, list[Any]]
 
 
@@ -69,7 +73,7 @@ def numbers(column: list[Any]) -> np.ndarray | None:
             return np.array(column, dtype=np.float64)
         except (ValueError, OverflowError):
             pass  # with missing values, or not numbers
-    x = np.full(len(column), np.nan)
+    x, column = np.full(len(column), np.nan), _with_points(column)
     for i, cell in enumerate(column):
         if is_missing(cell):
             continue
@@ -80,6 +84,21 @@ def numbers(column: list[Any]) -> np.ndarray | None:
         except (ValueError, OverflowError):
             return None
     return x
+
+
+def _with_points(column: list[Any]) -> list[Any]:
+    """The column with decimal points, if its cells are text with decimal commas.
+
+    >>> _with_points(["1,5", "-2", ""]), _with_points(["1,500", "2,000"]), _with_points(["1,5", "1.5"])
+    (['1.5', '-2', ''], ['1,500', '2,000'], ['1,5', '1.5'])
+    """
+    given = [cell.strip() for cell in column if isinstance(cell, str) and not is_missing(cell)]
+    commas = [cell for cell in given if "," in cell]
+    if not commas or any("." in cell for cell in given) or not all(COMMA.fullmatch(cell) for cell in commas):
+        return column
+    if all(THOUSANDS.fullmatch(cell) for cell in commas):
+        return column
+    return [cell.replace(",", ".") if isinstance(cell, str) else cell for cell in column]
 
 
 def words(column: list[Any]) -> list[str | None] | None:

@@ -67,6 +67,7 @@ def from_array(
     >>> from_array(np.zeros((5, 28, 28), dtype=np.uint8)).x.shape
     (5, 1, 28, 28)
     """
+    _refuse_mask(x, place)
     x = _as_numbers(x)
     if embeddings and x.ndim not in (2, 3):
         shapes = "embeddings must be [n, F], or [n, V, F] with V views of each sample"
@@ -168,7 +169,8 @@ def _vectors(x: np.ndarray, place: str) -> np.ndarray:
 
 
 def check_whole_numbers(x: np.ndarray, place: str = "The array") -> None:
-    """InputError if a feature of integers has several values that are one value as float64."""
+    """InputError if values are masked, or if a feature of integers has several that are one value as float64."""
+    _refuse_mask(x, place)
     if x.dtype.kind not in "iu" or x.dtype.itemsize < 8 or x.ndim != 2 or not x.size:
         return
     low, high = x.min(axis=0), x.max(axis=0)
@@ -179,6 +181,13 @@ def check_whole_numbers(x: np.ndarray, place: str = "The array") -> None:
             f"{place} has integers from {low[column]} to {high[column]} in feature {column}, which are "
             "equal as floats. Subtract the smallest one first, or omit the feature."
         )
+
+
+def _refuse_mask(x: Any, place: str) -> None:
+    """InputError for a masked array: what is masked would be read as its hidden value."""
+    if np.ma.is_masked(x):
+        n = int(np.ma.count_masked(x))
+        raise InputError(f"{place} has {n:,} masked values. Fill them with x.filled(value), or omit their samples.")
 
 
 def _finite(x: np.ndarray, place: str) -> np.ndarray:

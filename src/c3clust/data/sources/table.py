@@ -8,7 +8,8 @@ The type is detected from the cells, or given by `kind` and `columns`:
 
 A file with both texts and other columns is ambiguous: it is rejected, with the options that resolve it. A column with a
 name for labels (io/cells.py) is used for metrics only, unless it is chosen or differs in most rows. A column id, name,
-key or index that differs in all rows contains the names of the rows, and is not clustered.
+key or index that differs in all rows contains the names of the rows, and is not clustered; nor is one that differs in
+nearly all of them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,6 +31,7 @@ from c3clust.errors import DataError, InputError, suggest
 NAMES = ("id", "name", "key", "index")
 Numeric = dict[str, np.ndarray | None]  # the columns to cluster as numbers, None for other columns
 LISTED = 8  # columns that are listed
+NEARLY = 0.9  # fraction of the cells of a column that differ if they identify the rows
 WORDS = 3.0  # mean number of words per cell from which a column contains texts
 
 
@@ -70,10 +72,13 @@ def from_cells(found: Cells, place: str, options: Options, *, first: int = 0) ->
     named = find_column(list(found), NAMES)
     names = row_names(found[named]) if named and named not in options.columns else None
     y, classes, label = _true_labels(found, place, options)
-    rest = [name for name in options.columns or found if name != label and (name != named or names is None)]
+    repeated = named if named and names is None and named not in options.columns and _identifies(found[named]) else None
+    apart = (label, repeated, named if names else None)
+    rest = [name for name in options.columns or found if name not in apart]
     numeric = {name: None if name in options.words else numbers(found[name]) for name in rest}
     column = _text_column(found, numeric, place, options)
     roles = {label: "true labels, for scores only", named if names else None: "names of the rows"}
+    roles |= {repeated: "it identifies the rows, though some of its values are missing or repeated"}
     if column is not None:
         texts = [None if cells.is_missing(cell) else str(cell) for cell in found[column]]
         read = from_texts(texts, place, names, y, classes, first=first)
@@ -130,6 +135,16 @@ def row_names(column: list[Any]) -> list[str] | None:
     """Names of the rows, if none is missing and all differ."""
     names = words(column)
     return None if names is None or None in names or len(set(names)) < len(names) else [str(name) for name in names]
+
+
+def _identifies(column: list[Any]) -> bool:
+    """Whether nearly all cells differ, as those of an identifier do.
+
+    >>> _identifies([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 11]), _identifies([1, 2, 1, 2])
+    (True, False)
+    """
+    given = words(column)
+    return given is not None and len(set(given) - {None}) >= NEARLY * len(given)
 
 
 def _true_labels(found: Cells, place: str, options: Options) -> tuple[np.ndarray | None, list[str] | None, str | None]:

@@ -34,7 +34,7 @@ class Deployed(nn.Module):
             _Edits(step) if isinstance(step, Edits) else _Split(step, n) for step, n in zip(steps, before, strict=False)
         )
         rule = model.outlier_rule_ if model.outliers else None
-        self.outliers = None if rule is None else _Outliers(rule, model.n_clusters_, network, steps)
+        self.outliers = None if rule is None else _Outliers(rule, model.n_clusters_, network)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         z, c = self.network(self.inputs(x))
@@ -158,20 +158,15 @@ class _Outliers(nn.Module):
 
     centres: Tensor
     spread: Tensor
-    target: Tensor
 
-    def __init__(self, rule: OutlierRule, n_clusters: int, network: Any, steps: Any) -> None:
+    def __init__(self, rule: OutlierRule, n_clusters: int, network: Any) -> None:
         super().__init__()
         used = ~np.isnan(rule.centres[:, 0])
         centres = rule.centres[used].astype(np.float64)
         if rule.unit:
             centres /= np.maximum(np.linalg.norm(centres, axis=1, keepdims=True), 1e-12)
-        target = list(range(n_clusters))
-        for edits in (step for step in steps if isinstance(step, Edits)):
-            target = [edits.target[i] for i in target]
         self.register_buffer("centres", torch.from_numpy(centres))
         self.register_buffer("spread", torch.from_numpy(rule.spread[used].astype(np.float64)))
-        self.register_buffer("target", torch.tensor(target))
         self.limit, self.unit, self.n_clusters = rule.limit, rule.unit, n_clusters
         voting = hasattr(network, "members") and len(network.weight) >= 3
         self.network = network if voting else None
@@ -183,9 +178,9 @@ class _Outliers(nn.Module):
         first = c.argmax(dim=1)
         shares = c if self.network is None else self._votes(z)
         mine = shares.gather(1, first[:, None])[:, 0]
-        other, second = torch.where(self._is(first), -1.0, shares).max(dim=1)
+        other = torch.where(self._is(first), -1.0, shares).amax(dim=1)
         tied = mine - other < TIE * (mine + other) if self.network is None else mine < MAJORITY
-        return far | (tied & (self.target[first] != self.target[second]))
+        return far | tied
 
     def _distances(self, z: Tensor) -> Tensor:
         cosine = z @ self.centres.T
