@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from c3clust import CC, KMeans, data, encoders, load
+from c3clust import CC, C3Adaptive, KMeans, data, encoders, load
 from c3clust.encoders import efficientnet
 from c3clust.errors import MissingExtraError, RunError
 
@@ -52,8 +52,8 @@ def test_auto_takes_photographs_only(pictures):
     assert encoders.auto(data.load(pictures(channels=1))) == ("efficientnet-lite0", None)
     for others in (pictures(side=63), np.zeros((9, 28, 28), np.uint8), np.zeros((9, 70))):
         assert encoders.auto(data.load(others)) == (None, None)
-    assert CC(backbone="resnet18")._input_options().load_options() == {"image_size": None}
-    assert CC()._input_options().load_options() == {"image_size": None, "largest": efficientnet.SIZE}
+    assert C3Adaptive(backbone="resnet18")._input_options().load_options() == {"image_size": None}
+    assert C3Adaptive()._input_options().load_options() == {"image_size": None, "largest": efficientnet.SIZE}
     assert KMeans()._input_options().load_options() == {"image_size": None}
 
 
@@ -63,12 +63,12 @@ def without_weights(monkeypatch):
 
 
 def test_a_missing_extra_is_a_note_and_costs_nothing(without_weights, caplog, pictures):
-    fitted = CC(epochs=0, verbose=True, **QUICK).fit(pictures(4))
+    fitted = C3Adaptive(epochs=0, verbose=True, **QUICK).fit(pictures(4))
     assert fitted.encoder_ is None
     assert fitted.input_shape_ == (3, 64, 64)
     assert any('pip install "c3clust[photos]"' in note for note in fitted.notes_)
     assert caplog.messages == fitted.notes_
-    assert CC(epochs=0, **QUICK).fit(pictures(4, side=32)).notes_ == []
+    assert C3Adaptive(epochs=0, **QUICK).fit(pictures(4, side=32)).notes_ == []
 
 
 def test_one_that_is_asked_for_must_be_there(without_weights, pictures):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
 
-from c3clust import C3, KMeans, ari, load
+from c3clust import Consensus, KMeans, ari, load
 from c3clust.data.extremes import usual_range
 from c3clust.export import onnx_model
 from c3clust.features.scaling import fit_scaling
@@ -16,7 +16,7 @@ def blobs():
 
 
 @pytest.mark.parametrize("extra", [0, 1])
-@pytest.mark.parametrize("make", [KMeans, C3])
+@pytest.mark.parametrize("make", [KMeans, Consensus])
 def test_one_extreme_row_changes_no_clusters(make, extra, blobs, tmp_path):
     """With as many clusters as there are, and with one more for the row."""
     x, y = blobs[0].copy(), blobs[1]

@@ -9,7 +9,7 @@ import torch
 from PIL import Image
 from sklearn.datasets import make_blobs
 
-from c3clust import C3, KMeans, load, methods
+from c3clust import Consensus, KMeans, load, methods
 from c3clust.features.outliers import OutlierRule, member_votes
 from c3clust.records.assignments import Assignments
 from c3clust.records.outliers import Outlier
@@ -29,7 +29,7 @@ def samples():
 @pytest.fixture(scope="module")
 def run(samples, tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "run"
-    C3(4, outliers=True, random_state=0).fit(samples, run_dir=folder)
+    Consensus(4, outliers=True, random_state=0).fit(samples, run_dir=folder)
     return folder
 
 
@@ -43,7 +43,7 @@ def test_the_samples_that_were_planted_are_found(run):
 
 
 def test_no_label_is_negative_unless_asked_for(samples):
-    c3 = C3(4, random_state=0).fit(samples)
+    c3 = Consensus(4, random_state=0).fit(samples)
     assert set(c3.labels_) == {0, 1, 2, 3}
     assert set(c3.outliers_) == set(range(300, 308))
 
@@ -73,7 +73,7 @@ def test_without_members_a_tie_is_a_reason():
 
 
 def test_votes_are_shares_of_the_members(samples):
-    network = C3(4, random_state=0).fit(samples[:300]).network_
+    network = Consensus(4, random_state=0).fit(samples[:300]).network_
     votes = member_votes(network, network.project(torch.from_numpy(samples[:7])).numpy())
     assert votes is None or (votes.shape == (7, 4) and votes.sum(axis=1) == pytest.approx(1))
 

@@ -191,7 +191,7 @@ def _obstacle(network: Any) -> str:
         return "it is not a ResNet with the heads of CC"
     if network.state_dict()["f.stem.0.weight"].shape[1:] != (3, 7, 7):
         return "it has another stem"
-    if network.centres is not None or network.temperature is not None:
+    if network.temperature is not None:
         return "its labels are not those of the cluster head alone"
     return ""
 

@@ -166,7 +166,8 @@ class RunRecord:
     def write(self, path: Path) -> None:
         """Write as JSON; NaN and infinity are rejected, so that every reader can read it."""
         content = self._content()
-        sealed = content | {"seal": seal(NAME, content)}
+        self.seal = seal(NAME, content)
+        sealed = content | {"seal": self.seal}
         write_atomically(path, (json.dumps(sealed, indent=1, allow_nan=False) + "\n").encode())
 
     @classmethod
