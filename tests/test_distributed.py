@@ -17,7 +17,6 @@ import numpy as np
 import pytest
 import torch
 import torch.multiprocessing as mp
-from c3clust.methods.c3.images import GuidedObjective
 from PIL import Image
 from torch import nn
 
@@ -36,7 +35,9 @@ from c3clust.methods.adc import ADCObjective, AssociationNet
 from c3clust.methods.ae import AEObjective
 from c3clust.methods.c3 import C3Objective
 from c3clust.methods.c3.loss import positives_per_view
-from c3clust.methods.cc import CCObjective
+from c3clust.methods.c3_adaptive.estimator import AdaptiveObjective
+from c3clust.methods.cc import CCObjective, InstanceObjective
+from c3clust.methods.consensus import GuidedObjective
 from c3clust.methods.dac import DACObjective
 from c3clust.methods.dae import DAEObjective
 from c3clust.methods.dccm import CorrelationNet, DCCMObjective
@@ -153,11 +154,11 @@ def party(net):
 
 CASES = {  # network, objective of the network
     "cc": (cluster_net, lambda net: CCObjective(0.5, 1.0)),
-    "warming up": (cluster_net, lambda net: CCObjective(0.5, 1.0, warming_up=True)),
+    "warming up": (cluster_net, lambda net: InstanceObjective(0.5)),
     "guided": (cluster_net, lambda net: GuidedObjective(LABELS, torch.linspace(0.2, 1, N), 0.5)),
-    "c3 follow": (cluster_net, lambda net: C3Objective(0.6, 0.1, 1.0, "follow")),
-    "c3 joint": (cluster_net, lambda net: C3Objective(0.6, 0.1, 1.0, "joint")),
-    "c3 frozen": (cluster_net, lambda net: C3Objective(0.6, 0.1, 1.0, "frozen")),
+    "c3": (cluster_net, lambda net: C3Objective(0.6, 0.1)),
+    "c3 follow": (cluster_net, lambda net: AdaptiveObjective(0.6, 1.0, "follow")),
+    "c3 joint": (cluster_net, lambda net: AdaptiveObjective(0.6, 1.0, "joint")),
     "tcl": (cluster_net, lambda net: with_state(TCLObjective(0.5, 0.5, 0.9), labels=LABELS - 1)),
     "simclr": (lambda: centred(Projected(encoder(), WIDTH, 4), WIDTH), lambda net: SimCLRObjective(0.5)),
     "scan": (neighbour_net, lambda net: NeighbourObjective(torch.zeros(N, 1), 5.0)),

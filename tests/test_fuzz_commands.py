@@ -127,12 +127,12 @@ def _arrow(whole, x):
 
 
 def _unfinished(whole, x):
-    """A run of CC that was killed after an epoch of its second stage."""
+    """A run of CC that was killed after its second epoch."""
     save = Checkpoints.save
 
     def stop(self, stage, training):
         save(self, stage, training)
-        if stage == 1:
+        if training.epoch == 2:
             raise KeyboardInterrupt
 
     params = {"epochs": 3, "batch_size": 6, "projection_dim": 2, "random_state": 0}

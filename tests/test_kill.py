@@ -23,7 +23,7 @@ SERVER = """
 import json, os, sys
 import torch
 from c3clust import cli
-from c3clust.methods.cc import fit_head
+from c3clust.training.head import fit_head
 torch.set_num_threads(1)
 fit_head.__defaults__ = (10, 64)  # few steps: what is killed and resumed matters, not its quality
 torch.optim.Adam([torch.zeros(1, requires_grad=True)]).zero_grad()
@@ -72,12 +72,24 @@ def command(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def job(tmp_path_factory, command):
-    """The words of a small C3 run, what it gives when left alone, and the seconds that takes."""
+    """The words of a small run of C3Adaptive, what it gives when left alone, and the seconds that takes."""
     folder = tmp_path_factory.mktemp("kill")
     np.save(folder / "x.npy", np.random.default_rng(0).random((72, 8, 8)).astype(np.float32))
     sizes = {"cc_epochs": 5, "epochs": 4, "batch_size": 16, "cc_batch_size": 16, "projection_dim": 8}
     settings = [word for name, value in sizes.items() for word in ("--set", f"{name}={value}")]
-    words = ("fit", folder / "x.npy", "-k", 3, *settings, "--quiet", "--checkpoint-minutes", 0, "-o")
+    words = (
+        "fit",
+        folder / "x.npy",
+        "-k",
+        3,
+        "--method",
+        "c3_adaptive",
+        *settings,
+        "--quiet",
+        "--checkpoint-minutes",
+        0,
+        "-o",
+    )
     assert command(*words, folder / "whole") == 0, command.log.read_text()
     started = time.perf_counter()  # the second run: the first one also warms the file system's cache
     assert command(*words, folder / "again") == 0, command.log.read_text()

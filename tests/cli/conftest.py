@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-QUICK = ("--method", "c3", "--set", "cc_epochs=1", "--set", "epochs=1")
+QUICK = ("--method", "c3_adaptive", "--set", "zeta=0.6", "--set", "cc_epochs=1", "--set", "epochs=1")
 
 
 @pytest.fixture(scope="session")

@@ -36,7 +36,7 @@ def tab(place, *words, **environment):
 def test_values_are_completed_in_a_process(place):
     assert tab(place, "fit", "digits", "--method", "km") == ["kmeans"]
     assert tab(place, "label", "") == ["runs/photos"]
-    assert tab(place, "bench", "digits", "--methods", "kmeans", "c") == ["c3", "cc"]
+    assert tab(place, "bench", "digits", "--methods", "kmeans", "c") == ["c3", "c3_adaptive", "cc", "consensus"]
 
 
 def test_zsh_and_fish_complete_the_last_of_several_words(place):

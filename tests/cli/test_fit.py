@@ -25,8 +25,8 @@ def rows(path):
 
 def test_a_run_folder_is_whole(run):
     record = json.loads((run / "record.json").read_text())
-    assert record["method"] == "c3"
-    assert [stage["name"] for stage in record["stages"]] == ["cc", "c3"]
+    assert record["method"] == "c3_adaptive"
+    assert [stage["name"] for stage in record["stages"]] == ["cc", "c3", "settle"]
     for stage in record["stages"]:
         curves = stage["curves"]
         assert {len(curve) for curve in curves.values()} == {1}

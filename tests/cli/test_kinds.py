@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-QUICK = ("--method", "c3", "--set", "cc_epochs=1", "--set", "epochs=1")
+QUICK = ()
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from c3clust.encoders import efficientnet
 
 pytestmark = pytest.mark.skipif(efficientnet.missing() is not None, reason="the extra photos is not installed")
 SMALL = ("--image-size", 64, "--set", "views=1", "--quiet")
-QUICK = ("--method", "c3", "--set", "cc_epochs=1", "--set", "epochs=1")
+QUICK = ("--method", "c3_adaptive", "--set", "cc_epochs=1", "--set", "epochs=1")
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def test_photographs_start_from_the_encoder(c3clust, photos, tmp_path):
     assert any("was trained with labels" in note for note in record["notes"])
     page = (run / "report.html").read_text()
     assert "not unsupervised" in page
-    assert "c3 on features of efficientnet-lite0" in page
+    assert "c3_adaptive on features of efficientnet-lite0" in page
     kept = sorted(path.name for path in (tmp_path / "runs" / "c3clust-features").iterdir())
     assert len(kept) == 4  # the pictures and one view, each with its hash
 
@@ -68,7 +68,7 @@ def test_none_is_none(c3clust, photos, tmp_path):
         (["--encoder", "resnet"], "encoder='resnet' is unknown. Known: auto, none, efficientnet-lite0"),
         (["--encoder", "hf:/nowhere"], "hf:/nowhere cannot be loaded"),
         (["--method", "kmeans", "--finetune"], "kmeans has no parameter 'finetune'"),
-        (["--set", "views=-1"], "views=-1 is not an integer"),
+        (["--method", "cc", "--set", "views=-1"], "views=-1 is not an integer"),
     ],
 )
 def test_mistakes_are_one_sentence(c3clust, photos, tmp_path, words, message, monkeypatch):

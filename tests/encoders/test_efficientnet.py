@@ -63,12 +63,12 @@ def without_weights(monkeypatch):
 
 
 def test_a_missing_extra_is_a_note_and_costs_nothing(without_weights, caplog, pictures):
-    fitted = C3Adaptive(epochs=0, verbose=True, **QUICK).fit(pictures(4))
+    fitted = C3Adaptive(cc_epochs=0, epochs=0, zeta=0.6, verbose=True, **QUICK).fit(pictures(4))
     assert fitted.encoder_ is None
     assert fitted.input_shape_ == (3, 64, 64)
     assert any('pip install "c3clust[photos]"' in note for note in fitted.notes_)
     assert caplog.messages == fitted.notes_
-    assert C3Adaptive(epochs=0, **QUICK).fit(pictures(4, side=32)).notes_ == []
+    assert C3Adaptive(cc_epochs=0, epochs=0, zeta=0.6, **QUICK).fit(pictures(4, side=32)).notes_ == []
 
 
 def test_one_that_is_asked_for_must_be_there(without_weights, pictures):

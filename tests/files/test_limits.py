@@ -53,7 +53,7 @@ def packed(array):
     return out.getvalue()
 
 
-@pytest.mark.parametrize(("name", "array"), [("sizes", np.zeros(5000)), ("z", np.zeros(2**26))])
+@pytest.mark.parametrize(("name", "array"), [("sizes", np.zeros(5000, np.int64)), ("z", np.zeros(2**26))])
 def test_a_view_that_unpacks_to_much(run, name, array):
     with zipfile.ZipFile(run / "view.npz") as old:
         parts = {part: old.read(part) for part in old.namelist()}

@@ -41,7 +41,7 @@ def test_the_objective_reconstructs_the_scaled_input():
 def test_inputs_are_scaled_to_mean_square_one():
     x = np.random.default_rng(0).random((50, 4, 4)).astype(np.float32)
     body = AE(2, hidden=(4,), epochs=0, n_init=1, random_state=0).fit(x).network_.body
-    assert body.scaled(torch.from_numpy(x)).square().mean().item() == pytest.approx(1, rel=1e-5)
+    assert body.scaled(torch.from_numpy(x)).square().mean().item() == pytest.approx(1, rel=1e-3)  # images become bytes
     blank = AE(1, hidden=(4,), epochs=0, n_init=1, random_state=0).fit(np.zeros((5, 4, 4))).network_.body
     assert blank.scale.item() == 1
 

@@ -246,9 +246,9 @@ def test_a_file_that_was_cut_off(released, tmp_path, legacy):
 def test_networks_that_the_released_code_does_not_have_are_not_exported(tmp_path):
     with torch.device("meta"):
         small = ClusterNet(ResNet("resnet18", 3, "small"), 512, 8, 2)
-        in_z = ClusterNet(ResNet("resnet18", 3, "imagenet"), 512, 8, 2)
-        in_z.centres = torch.zeros(2, 8)
-    for network, why in ((small, "it has another stem"), (in_z, "labels"), (nn.Linear(2, 2), "not a ResNet")):
+        calibrated = ClusterNet(ResNet("resnet18", 3, "imagenet"), 512, 8, 2)
+        calibrated.temperature = torch.ones(())
+    for network, why in ((small, "it has another stem"), (calibrated, "labels"), (nn.Linear(2, 2), "not a ResNet")):
         with pytest.raises(InputError, match=why):
             write_checkpoint(network, tmp_path / "c.tar", 1)
     assert not list(tmp_path.iterdir())

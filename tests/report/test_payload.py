@@ -86,6 +86,7 @@ def test_images_of_a_list_are_linked_from_its_folder(made, new_record, tmp_path)
     (tmp_path / "list.txt").write_text("a b/0.png")
     run, names = tmp_path / "runs" / "one", ["a b/0.png", *made.view.names[1:]]
     record = new_record(data={"place": str(tmp_path / "list.txt"), "n": 600, "skipped": []})
+    record.write(tmp_path / "record.json")  # by this user
     assert content(record, replace(made.view, names=names), Edits(10), str(run))["files"] == "./../../"
     names[0] = str(tmp_path / "a b" / "0.png")
     assert content(record, replace(made.view, names=names), Edits(10), str(run))["files"] is None

@@ -1,7 +1,5 @@
 """The run folder: the same from Python and from the command line."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from PIL import Image
@@ -9,7 +7,6 @@ from PIL import Image
 from c3clust import KMeans, data, load, methods
 from c3clust.errors import RunError
 from c3clust.metrics import scores
-from c3clust.records.assignments import Assignments
 from c3clust.records.record import RunRecord
 from c3clust.report import editing
 from c3clust.runs import Run
@@ -76,11 +73,3 @@ def test_the_start_of_the_last_stage_is_scored(tmp_path, three_kinds, method):
     assert first["name"] == "dae"
     assert first["scores"] == scores(data.load(three_kinds).y, fitted.start_labels_)
     assert "scores" not in last
-
-
-def test_a_run_of_format_1_still_predicts(tmp_path):
-    """The folder was written by c3clust 0.1 before the file format had a hash of the plain values."""
-    folder = Path(__file__).parent / "format_1"
-    x = np.random.default_rng(0).random((24, 6)).astype(np.float32)
-    np.testing.assert_array_equal(load(folder).predict(x), Assignments.read(folder).clusters)
-    assert RunRecord.read(folder / "record.json").method == "dec"

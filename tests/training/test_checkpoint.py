@@ -10,8 +10,8 @@ import torch
 from c3clust import augment, load, methods
 from c3clust.errors import RunError
 from c3clust.files import model_io
-from c3clust.methods.cc import fit_head
 from c3clust.runs import RunConfig
+from c3clust.training.head import fit_head
 
 SMALL = {
     "n_clusters": 3, "cc_epochs": 4, "cc_batch_size": 16, "pretrain_epochs": 2, "pretrain_batch_size": 16, "epochs": 3,
@@ -74,7 +74,7 @@ def x():
     return np.random.default_rng(0).random((56, 1, 8, 8)).astype(np.float32)  # 3 steps an epoch, 8 left over
 
 
-@pytest.mark.parametrize(("name", "minutes"), [*((name, 0) for name in TRAINED), ("c3", 10), ("dcn", 10)])
+@pytest.mark.parametrize(("name", "minutes"), [*((name, 0) for name in TRAINED), ("c3_adaptive", 10), ("dcn", 10)])
 def test_killed_again_and_again(name, minutes, x, tmp_path, monkeypatch):
     """Each attempt gets a few steps further than the last: all stages, in and between epochs, are resumed."""
     whole = make(name).fit(x)
@@ -96,7 +96,7 @@ def test_killed_again_and_again(name, minutes, x, tmp_path, monkeypatch):
     np.testing.assert_array_equal(load(tmp_path / "run").predict_proba(x), whole.predict_proba(x))
 
 
-def interrupted(folder, x, monkeypatch, step, name="c3", **options):
+def interrupted(folder, x, monkeypatch, step, name="c3_adaptive", **options):
     with monkeypatch.context() as patch:
         killed_at(patch, step)
         with pytest.raises(Killed):
@@ -106,7 +106,7 @@ def interrupted(folder, x, monkeypatch, step, name="c3", **options):
 @pytest.fixture(scope="module")
 def whole(x):
     """What C3 gives when it is left alone."""
-    return make("c3").fit(x)
+    return make("c3_adaptive").fit(x)
 
 
 @pytest.fixture(scope="module")
@@ -131,13 +131,13 @@ def test_a_damaged_checkpoint_falls_back_to_the_one_before(x, whole, run, caplog
     if damage == "flip":
         content[len(content) // 2] ^= 1
     newest.write_bytes({"truncate": content[:-9], "flip": content, "json": b"{}", "empty": b""}[damage])
-    assert_same(whole, make("c3").fit(x, run_dir=run))
+    assert_same(whole, make("c3_adaptive").fit(x, run_dir=run))
     assert "the previous one used" in caplog.text
     assert "continued in stage 3 after epoch 1" in caplog.text
 
 
 def test_the_search_for_zeta_is_done_again(x, tmp_path, monkeypatch):
-    monkeypatch.setattr("c3clust.methods.c3.zeta.STEPS", 25)  # of each probe
+    monkeypatch.setattr("c3clust.methods.c3_adaptive.zeta.STEPS", 25)  # of each probe
     whole = make("c3_adaptive").fit(x)
     with monkeypatch.context() as patch:
         killed_at(patch, 4 * 3 + 3 + 2 * 3 + 1)  # in the third epoch of the third stage; 3 batches served the search
@@ -155,19 +155,19 @@ def test_two_places_and_all_finished_stages_are_kept(run):
 
 def test_a_damaged_end_of_a_stage_is_trained_again(x, whole, run, caplog):
     (run / "checkpoint" / "0-end.safetensors").unlink()
-    assert_same(whole, make("c3").fit(x, run_dir=run))
+    assert_same(whole, make("c3_adaptive").fit(x, run_dir=run))
     assert "0-end" in caplog.text
 
 
 def test_another_request_is_refused(x, run):
     before = {path: path.read_bytes() for path in run.rglob("*.*")}
     with pytest.raises(RunError, match=r"zeta was 0\.8 and is 0\.7"):
-        make("c3", zeta=0.7).fit(x, run_dir=run)
+        make("c3_adaptive", zeta=0.7).fit(x, run_dir=run)
     with pytest.raises(RunError, match="seed was 0 and is 1"):
-        make("c3", random_state=1).fit(x, run_dir=run)
+        make("c3_adaptive", random_state=1).fit(x, run_dir=run)
     with pytest.raises(RunError, match="the data are not the same"):
-        make("c3").fit(1 - x, run_dir=run)
-    with pytest.raises(RunError, match="method was 'c3' and is 'cc'"):
+        make("c3_adaptive").fit(1 - x, run_dir=run)
+    with pytest.raises(RunError, match="method was 'c3_adaptive' and is 'cc'"):
         make("cc").fit(x, run_dir=run)
     assert before == {path: path.read_bytes() for path in run.rglob("*.*")}
 
@@ -206,7 +206,7 @@ def test_a_checkpoint_of_another_network_is_refused(x, run):
     wrong = {name: t[:1] if name.endswith("weight") else t for name, t in tensors.items()}
     model_io.write(path, plain, wrong)
     with pytest.raises(RunError, match="does not belong to this run"):
-        make("c3").fit(x, run_dir=run)
+        make("c3_adaptive").fit(x, run_dir=run)
 
 
 @pytest.mark.parametrize("field", ["method", "params", "seed", "source", "data"])
@@ -214,4 +214,4 @@ def test_a_damaged_request_names_the_field(x, run, field):
     path = run / "request.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {field: 0.5}))
     with pytest.raises(RunError, match=field):
-        make("c3").fit(x, run_dir=run)
+        make("c3_adaptive").fit(x, run_dir=run)

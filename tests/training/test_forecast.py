@@ -137,6 +137,7 @@ def test_a_fit_tells_it_and_the_result_is_the_same(c3clust, three_kinds, tmp_pat
         "c3_adaptive",
         "--set",
         "cc_epochs=2",
+        "--no-guard",
         "--set",
         "warmup=0.5",
         "--set",

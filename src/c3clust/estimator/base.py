@@ -75,6 +75,10 @@ class Estimator(Editable):
     def _training_options(self) -> TrainingOptions:
         return TrainingOptions()
 
+    def _policy(self, dataset: Dataset) -> str | dict[str, Any]:
+        """The augmentation of augment="auto": that of the data, unless the paper of a method has its own."""
+        return augment.default(dataset.content)
+
     def _resolved_params(self) -> dict[str, Any]:
         """Parameters whose value "auto" was replaced in `fit`, with the value that a saved model needs."""
         return {"n_clusters": self.n_clusters_}
@@ -122,7 +126,7 @@ class Estimator(Editable):
         preprocessor, note = self._choose_preprocessor(dataset)
         options = self._training_options()
         auto = isinstance(options.augment, str) and options.augment == "auto"
-        policy = augment.policy(augment.default(dataset.content) if auto else options.augment)
+        policy = augment.policy(self._policy(dataset) if auto else options.augment)
         return Plan(preprocessor, policy, find_device(options.device), self._seed(run), note)
 
     def _fit_as_planned(self, plan: Plan, dataset: Dataset, run: Run | None) -> Result:

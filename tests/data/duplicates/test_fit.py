@@ -16,7 +16,7 @@ def blobs():
     return make_blobs(120, 80, centers=3, random_state=0)[0].astype(np.float32)
 
 
-@pytest.mark.parametrize("method", ["c3", "kmeans"])
+@pytest.mark.parametrize("method", ["consensus", "kmeans"])
 def test_many_copies_of_one_sample_change_nothing(blobs, method):
     """Fifty copies would be a cluster of their own for k-means, and a dense place for neighbours."""
     x = np.concatenate([blobs, np.repeat(blobs[:1], 50, axis=0)])
