@@ -104,3 +104,10 @@ def test_a_number_that_was_found_was_not_asked_for(judge, new_quality):
     found = {"quality": new_quality(0.86), "params": {"n_clusters": "auto"}}
     assert judge(**found).clusters == "10 clusters were found."
     assert judge([200, 200], merged=1, **found).clusters == "3 clusters were found; 2 are left after merging."
+
+
+def test_an_estimated_number_of_clusters_is_a_doubt(judge, new_quality):
+    found = judge(quality=new_quality(0.97), choice={"chosen": 10, "runner_up": 12, "reason": "10 were estimated."})
+    assert (found.level, found.word) == ("note", "Look first")
+    assert "12 would be the next number to try" in found.text
+    assert "in the right cluster, if there are 10 groups (88 to 100;" in found.headline

@@ -40,7 +40,11 @@ def summarise(facts: Facts) -> Summary:
 
 
 def verdict(facts: Facts, found: Sequence[Finding]) -> Verdict:
-    """The verdict, given all findings. "All well" needs an estimate of the accuracy, and no problem or warning."""
+    """The verdict, given all findings.
+
+    "All well" needs an estimate of the accuracy, no problem or warning, and a number of clusters that was given: an
+    estimated one is often wrong on data of other kinds than those that it was developed on (docs/CHOOSING_K.md).
+    """
     problems = [finding for finding in found if finding.level in ("bad", "warn")]
     level, word, text = "good", "All well", "Nothing looks wrong."
     if any(finding.level == "bad" for finding in problems):
@@ -50,6 +54,8 @@ def verdict(facts: Facts, found: Sequence[Finding]) -> Verdict:
         level, word, text = "warn", "Look here", f"Read the {points} below before you use these clusters."
     elif facts.quality is None or facts.filled < 2:
         level, word, text = "note", "Not known", _what_was_checked(facts)
+    elif facts.record.choice is not None:
+        level, word, text = "note", "Look first", _number_in_doubt(facts)
     return Verdict(level, word, _headline(facts), _clusters(facts), text)
 
 
@@ -61,9 +67,10 @@ def _headline(facts: Facts) -> str:
         why = "gives no confidence" if facts.confidence is None else "gives a confidence that is not calibrated"
         return f"The accuracy is unknown: the method {facts.record.method} {why}."
     about, (low, high) = in_hundred(quality.estimate), (in_hundred(end) for end in quality.interval)
+    counted = "" if facts.record.choice is None else f", if there are {facts.record.n_clusters} groups"
     since = " before clusters were split" if facts.split else " before clusters were merged" if facts.merged else ""
     return (
-        f"About {about} in 100 {noun}s are probably in the right cluster ({low} to {high}; estimated without "
+        f"About {about} in 100 {noun}s are probably in the right cluster{counted} ({low} to {high}; estimated without "
         f"labels{since})."
     )
 
@@ -84,6 +91,12 @@ def _clusters(facts: Facts) -> str:
         return f"{asked} clusters were estimated, {now} of which contain {facts.noun}s."
     found = "all were" if now == asked else "1 was" if now == 1 else f"{now} were"
     return f"{asked} clusters were asked for and {found} found."
+
+
+def _number_in_doubt(facts: Facts) -> str:
+    other = (facts.record.choice or {}).get("runner_up")
+    also = f" {other} would be the next number to try." if other else ""
+    return f"Nothing else looks wrong, but the number of clusters is only estimated: look whether it fits.{also}"
 
 
 def _what_was_checked(facts: Facts) -> str:
