@@ -134,9 +134,10 @@ def test_probabilities_that_are_not_finite(run):
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="no such signal on this system")
 def test_a_closed_terminal_leaves_no_lock(tmp_path):
     code = """
-import sys, time
+import signal, sys, time
 from pathlib import Path
 from c3clust.cli import options
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # a parent that was started by nohup ignores it
 from c3clust.files.lock import locked
 with options.terminable(), locked(Path(sys.argv[1])):
     print("ready", flush=True)
