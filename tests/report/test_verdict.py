@@ -1,7 +1,8 @@
 import pytest
 
 from c3clust.records.edits import Edits
-from c3clust.report import Facts, findings, verdict
+from c3clust.records.record import RunRecord
+from c3clust.report import Facts, View, findings, verdict
 
 
 @pytest.fixture
@@ -90,7 +91,7 @@ def test_clusters_found_and_merged(judge, new_quality):
 
 
 def test_facts_of_a_run(guided):
-    facts = Facts.read(guided.path)
+    facts = Facts.of(RunRecord.read(guided.path / "record.json"), View.read(guided.path), Edits(10))
     assert facts.quality.estimate == 0.86
     assert facts.filled == 10
     assert facts.distinct > 300

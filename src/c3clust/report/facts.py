@@ -4,12 +4,10 @@ import math
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from c3clust.records.changes import current
 from c3clust.records.edits import Edits
 from c3clust.records.record import RunRecord
 from c3clust.report.view import View
@@ -98,14 +96,6 @@ class Facts:
             merged=edits.n_clusters - len(live),
             copies=view.n_copies,
         )
-
-    @classmethod
-    def read(cls, folder: Path, record: RunRecord | None = None) -> "Facts":
-        """The facts of a run folder."""
-        now = current(folder)
-        record = record or RunRecord.read(now / "record.json")
-        view = View.read(now)
-        return cls.of(record, view, Edits.read(now, view.n_clusters), str(folder))
 
     @property
     def n(self) -> int:
