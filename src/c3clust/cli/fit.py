@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -110,6 +111,8 @@ def fit(
     with new.claimed():
         samples = data.load(run.source, **run.load_options, shared=dist.world_size() > 1)
         run, note = run.on(samples)
+        if note is not None:
+            samples = replace(samples, notes=[*samples.notes, note])
         if verbose:
             _announce(len(samples), source or run.source, run, k is None, note)
         _fit(samples, new, run, seed)

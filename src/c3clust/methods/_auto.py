@@ -1,5 +1,6 @@
 """The method that suits a data set: the default of the command line, and `c3clust.cluster`."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,6 @@ def cluster(
     """
     options = load_options("auto") if isinstance(X, str | Path) else {}
     dataset = data.load(X, **options)
-    name, _ = choose_method(dataset)
+    name, note = choose_method(dataset)
     estimator: Any = METHODS[name](n_clusters, random_state=random_state)
-    return estimator.fit(dataset, run_dir=run_dir)
+    return estimator.fit(replace(dataset, notes=[*dataset.notes, note]), run_dir=run_dir)
