@@ -29,15 +29,15 @@ def label(
 
     given = [text.partition("=") for text in names or []]
     for number, equals, _ in given:
-        if not equals or not number.strip().isdecimal():
+        if not equals or not number.strip():
             raise InputError(f"{number + equals!r} is not of the form number=name, for example 3=cats.")
-    editing.label(run, {int(number): name for number, _, name in given}, suggested)
+    editing.label(run, {number.strip(): name for number, _, name in given}, suggested)
     _show(run, as_json)
 
 
 def merge(
     run: opt.Run,
-    clusters: Annotated[list[int], typer.Argument(help="Numbers of the clusters to merge.")],
+    clusters: Annotated[list[str], typer.Argument(help="Numbers or names of the clusters to merge.")],
     as_json: opt.AsJson = False,
 ) -> None:
     """Merge several clusters into one, which keeps the first number. Nothing is trained again.

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -133,7 +133,8 @@ class _Prediction:
 
     def plain(self) -> dict[str, Any]:
         """For JSON; the samples only if they are not written to a file."""
-        names, rows = self.edits.names, zip(*astuple(self.assignments), strict=True)
+        names, found = self.edits.names, self.assignments
+        rows = zip(found.names, found.clusters, found.confidence, strict=True)
         samples = [
             {"name": name, "cluster": int(m), "cluster_name": names.get(int(m)), "confidence": float(c)}
             for name, m, c in rows

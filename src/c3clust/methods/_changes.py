@@ -37,7 +37,7 @@ class _Open:
         self.run, self.now = run, current(run)
         self.record, self.found = RunRecord.read(self.now / "record.json"), Assignments.read(self.now)
         self.edits = Edits.read(self.now, self.record.n_clusters)
-        self.labels = self.edits.apply(self.found.clusters)[0]
+        self.labels = self.found.edited(self.edits).clusters
         named = {name: given[name] for name in ("encoder", "method") if name in given}
         self.estimator = load_model(run, **named)
         given = {name: value for name, value in given.items() if name != "method"}

@@ -15,6 +15,7 @@ from c3clust.errors import RunError
 from c3clust.files.atomic import make_folder, read_bytes, write_atomically
 from c3clust.files.text import encoded
 from c3clust.records.changes import FOLDER, is_folder
+from c3clust.records.edits import Edits
 from c3clust.records.tables import csv_text, read_columns
 
 __all__ = ["Assignments", "keep_fitted", "read_labels", "write_labels"]
@@ -26,26 +27,42 @@ COLUMNS = ("name", "cluster", "confidence")
 
 @dataclass(frozen=True)
 class Assignments:
-    """Names, clusters [n] and confidence [n], in the order of the samples."""
+    """Names, clusters [n] and confidence [n], in the order of the samples; person: [n] whether a person decided."""
 
     names: Sequence[str]
     clusters: np.ndarray
     confidence: np.ndarray
+    person: np.ndarray | None = None
 
     def csv(self, named: Mapping[int, str] | None = None) -> str:
-        """The content of assignments.csv: name, cluster, confidence; with `named`, also the name of the cluster."""
-        rows = zip(self.names, self.clusters, (f"{c:.6f}" for c in self.confidence), strict=True)
-        if named is None:
-            return csv_text(COLUMNS, rows)
-        return csv_text((*COLUMNS, "cluster_name"), ((*row, named.get(int(row[1]), "")) for row in rows))
+        """The content of assignments.csv: name, cluster, confidence; with `named`, also the name of the cluster.
+
+        And who decided, "model" or "person", where that is known.
+        """
+        columns = [list(self.names), self.clusters.tolist(), [f"{c:.6f}" for c in self.confidence]]
+        header = list(COLUMNS)
+        if named is not None:
+            header.append("cluster_name")
+            columns.append([named.get(cluster, "") for cluster in columns[1]])
+        if self.person is not None:
+            header.append("decided_by")
+            columns.append(["person" if one else "model" for one in self.person])
+        return csv_text(header, zip(*columns, strict=True))
 
     def write(self, path: Path, named: Mapping[int, str] | None = None) -> None:
         """Write the file atomically."""
         write_atomically(path, encoded(self.csv(named)))
 
-    def with_clusters(self, clusters: np.ndarray) -> "Assignments":
-        """The same samples in other clusters."""
-        return replace(self, clusters=clusters)
+    def edited(self, edits: Edits) -> "Assignments":
+        """The assignments after the edits. A sample that a person has placed has the confidence 1."""
+        confidence, names = self.confidence.copy(), self.names
+        person = np.array([name in edits.person for name in names], dtype=bool)
+        if edits.placed:
+            known = edits.confidence
+            confidence = np.array([known.get(name, c) for name, c in zip(names, confidence, strict=True)])
+            confidence[person] = 1.0
+        clusters = edits.apply(edits.place(names, self.clusters))[0]
+        return replace(self, clusters=clusters, confidence=confidence, person=person)
 
     @classmethod
     def read(cls, run: str | Path) -> "Assignments":

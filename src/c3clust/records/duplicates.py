@@ -67,6 +67,14 @@ class Duplicates:
         """[n]: the position among `distinct` of each sample's original."""
         return np.searchsorted(self.distinct, self.original)
 
+    def groups(self, names: Sequence[str]) -> dict[str, list[str]]:
+        """The names of the group of each sample that has copies, or is one."""
+        by_original: dict[int, list[str]] = {}
+        for i in self.copies:
+            first = int(self.original[i])
+            by_original.setdefault(first, [names[first]]).append(names[i])
+        return {name: group for group in by_original.values() for name in group}
+
     def write(self, run: Path, names: Sequence[str]) -> None:
         """Write run/duplicates.csv, the list of copies."""
         rows = [

@@ -33,12 +33,12 @@ class State:
         now = current(run)
         record, found = RunRecord.read(now / "record.json"), Assignments.read(now)
         edits = Edits.read(now, record.n_clusters)
-        return cls(run, now, record, edits, found.with_clusters(edits.apply(found.clusters)[0]))
+        return cls(run, now, record, edits, found.edited(edits))
 
     def write(self) -> None:
         """Write RUN/assignments.csv: the file of the fit, or with the edits and the names that were given.
 
-        The confidence of a sample is that of its cluster before merges.
+        The confidence of a sample is that of its cluster before merges; 1 for one that a person has placed.
         """
         fitted = keep_fitted(self.run)
         changed = self.folder != self.run or self.edits.operations

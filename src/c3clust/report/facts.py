@@ -93,7 +93,7 @@ class Facts:
             run=shlex.quote(run),
             noun=view.noun,
             distinct=view.distinct,
-            merged=edits.n_clusters - len(live),
+            merged=edits.n_all - len(live),
             copies=view.n_copies,
         )
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from c3clust.files.atomic import write_atomically
+from c3clust.records.assignments import Assignments, read_labels
 from c3clust.records.changes import current
 from c3clust.records.edits import Edits
 from c3clust.records.record import RunRecord
@@ -24,12 +25,14 @@ from c3clust.report import how_many
 from c3clust.report.facts import Facts
 from c3clust.report.naming import suggestion
 from c3clust.report.payload import payload
+from c3clust.report.placed import placed
 from c3clust.report.verdict import Summary, summarise
 from c3clust.report.view import View
 
-__all__ = ["render", "write"]
+__all__ = ["current_view", "render", "write"]
 
 FILE = "report.html"
+LABELS = "labels.csv"
 CLUSTERS = "clusters.csv"
 TEMPLATES = Path(__file__).with_name("templates")
 PLACE = re.compile(r"{{ (\w+) }}")  # in the template
@@ -41,11 +44,25 @@ SCRIPTS = (
 def render(run_dir: Path) -> Path:
     """Write run_dir/report.html from record.json, view.npz and edits.json of the run folder."""
     run_dir = Path(run_dir)
-    now = current(run_dir)
-    record = RunRecord.read(now / "record.json")
-    view = View.read(now)
-    write(run_dir, record, view, Edits.read(now, view.n_clusters))
+    record = RunRecord.read(current(run_dir) / "record.json")
+    view, edits = current_view(run_dir)
+    write(run_dir, record, view, edits)
     return run_dir / FILE
+
+
+def current_view(run: Path) -> tuple[View, Edits]:
+    """The view of a run with the samples where they were placed, before merges; and the edits."""
+    now = current(run)
+    view = View.read(now)
+    edits = Edits.read(now, view.n_clusters)
+    if not edits.placed:
+        return view, edits
+    found = Assignments.read(now)
+    after, truth = edits.place(found.names, found.clusters), None
+    if view.classes and (run / LABELS).exists():
+        number = {name: i for i, name in enumerate(view.classes)}
+        truth = np.array([number.get(name, -1) for name in read_labels(run / LABELS, found.names, any_file=False)])
+    return placed(view, found.clusters, after, found.edited(edits).confidence, edits.n_all, truth), edits
 
 
 def write(run_dir: Path, record: RunRecord, view: View, edits: Edits | None = None) -> Summary:

@@ -105,15 +105,18 @@ def _outliers(view: View, edits: Edits) -> dict[str, Any] | None:
         return None
     rows = {name: row for row, name in enumerate(view.names)}
     folded = {name for _, rest in view.copies for name, _ in rest}
-    settled = 0 if view.unassigned else sum(o.settled(edits.target) for _, o in view.outliers)
+    unassigned = view.unassigned and not view.by_hand
+    settled = {
+        name for name, o in view.outliers if name in edits.person or (not unassigned and o.settled(edits.target))
+    }
     listed = [
         [rows.get(name), name, o.kind, o.reason(lambda i: edits.name(edits.target[i]))]
         for name, o in view.outliers
-        if name not in folded and (view.unassigned or not o.settled(edits.target))
+        if name not in folded | settled
     ]
     if not listed:
         return None
-    return {"n": view.n_outliers - settled, "unassigned": view.unassigned, "file": OUTLIERS, "listed": listed}
+    return {"n": view.n_outliers - len(settled), "unassigned": unassigned, "file": OUTLIERS, "listed": listed}
 
 
 def _suggested(view: View, cluster: int) -> list[str] | None:
@@ -197,9 +200,9 @@ def _estimate(facts: Facts) -> list[float | None] | None:
 
 
 def _scores(record: RunRecord, view: View, edits: Edits) -> dict[str, float | None] | None:
-    """Those of the record, or computed again if clusters were merged."""
-    merged = edits.target != list(range(edits.n_clusters))
-    return _plain_scores(confusion.scores(view.confusion) if merged and view.classes else record.scores)
+    """Those of the record, or computed again if clusters were merged or samples moved."""
+    changed = edits.placed or edits.target != list(range(edits.n_clusters))
+    return _plain_scores(confusion.scores(view.confusion) if changed and view.classes else record.scores)
 
 
 def _plain_scores(scores: Any) -> dict[str, float | None] | None:
@@ -249,7 +252,7 @@ def _sizes(row: Any, edits: Edits) -> list[int] | None:
     if not isinstance(row, list) or len(row) != edits.n_clusters or not all(isinstance(v, int) for v in row):
         return None
     totals = dict.fromkeys(edits.live, 0)
-    for target, size in zip(edits.target, row, strict=True):
+    for target, size in zip(edits.target[: edits.n_clusters], row, strict=True):
         totals[target] += size
     return list(totals.values())
 

@@ -58,6 +58,7 @@ class View:
     n_outliers: int = 0
     file_words: Traits | None = None
     classes_seen: Traits | None = None
+    by_hand: bool = False  # whether only a person put samples in no cluster; not stored
 
     @property
     def n_clusters(self) -> int:
