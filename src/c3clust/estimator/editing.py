@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from c3clust.data.samples import Dataset
-from c3clust.estimator.prediction import Fitted
+from c3clust.estimator.prediction import Fitted, confidence_of
 from c3clust.estimator.splits import Split
 from c3clust.records.duplicates import Duplicates
 from c3clust.records.outliers import Outlier, by_position
@@ -40,8 +40,8 @@ class Editable(Fitted):
         Copies have the cluster of their original. outside: [n] whether a sample is in no cluster; it keeps -1.
         """
         self._steps_ = [*(self._steps_ or ()), split]
-        labels, proba = self._edited(z, c)
-        confidence, rows = proba[range(len(labels)), labels], duplicates.original
+        labels, proba, _ = self._edited(z, c)
+        confidence, rows = confidence_of(labels, proba), duplicates.original
         self.labels_, self.confidence_ = np.where(outside, -1, labels[rows]), confidence[rows]
         self.duplicates_, self.outliers_ = duplicates, by_position(self._judge(z, c), rows)
 

@@ -15,7 +15,8 @@ from c3clust.data.samples import Dataset, Table
 from c3clust.encoders import Encoder
 from c3clust.errors import RunError
 from c3clust.estimator.cluster_count import ClusterCount
-from c3clust.estimator.splits import Split
+from c3clust.estimator.corrections import Corrections
+from c3clust.estimator.splits import Step
 from c3clust.features.outliers import OutlierRule, blocks, member_votes
 from c3clust.features.preprocess import InputOptions, Preprocessor
 from c3clust.records.assignments import Assignments
@@ -24,7 +25,7 @@ from c3clust.records.outliers import Outlier, by_position
 from c3clust.training import embed
 from c3clust.training.embed import device_of, gather, rows_per_batch
 
-__all__ = ["Fitted"]
+__all__ = ["Fitted", "confidence_of"]
 
 
 class Fitted(ClusterCount, ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -37,7 +38,7 @@ class Fitted(ClusterCount, ClusterMixin, ClassNamePrefixFeaturesOutMixin, Transf
     network_: nn.Module
     preprocessor_: Preprocessor
     outlier_rule_: OutlierRule | None
-    _steps_: list[Edits | Split] | None
+    _steps_: list[Step] | None
 
     def _input_options(self) -> InputOptions:
         raise NotImplementedError
@@ -60,10 +61,11 @@ class Fitted(ClusterCount, ClusterMixin, ClassNamePrefixFeaturesOutMixin, Transf
         parts = [(np.empty(0, np.int64), np.empty(0, np.float32))] if shared else []
         pairs, n = self._embed(dataset, shared)
         for z, c in pairs:
-            labels, proba = self._edited(z.numpy(), c.numpy())
-            confidence = proba[range(len(labels)), labels]
+            labels, proba, corrected = self._edited(z.numpy(), c.numpy())
+            confidence = confidence_of(labels, proba)
             if self.outliers:
-                labels[[outlier is not None for outlier in self._judge(z.numpy(), c.numpy())]] = -1
+                outside = np.array([outlier is not None for outlier in self._judge(z.numpy(), c.numpy())], dtype=bool)
+                labels[outside & ~corrected] = -1
             parts.append((labels, confidence))
         labels, confidence = (np.concatenate(each) for each in zip(*parts, strict=True))
         if shared:
@@ -126,19 +128,25 @@ class Fitted(ClusterCount, ClusterMixin, ClassNamePrefixFeaturesOutMixin, Transf
     def _gather_rows(self, rows: np.ndarray, n: int) -> np.ndarray:
         return dist.gather_arrays(rows, n, rows_per_batch(self.input_shape_[-2:]))
 
-    def _edited(self, z: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Labels [n] and probabilities [n, M] after all that was changed in the run folder."""
+    def _edited(self, z: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Labels [n] and probabilities [n, M] after all that was changed in the run folder.
+
+        And which samples follow one that was placed by hand.
+        """
         if not np.isfinite(c).all():
             n = int((~np.isfinite(c).all(axis=1)).sum())
             why = "their values are extreme, or the model is damaged"
             raise RunError(f"The model gives no finite probabilities for {n:,} samples: {why}.")
-        labels, proba = c.argmax(axis=1), c
+        labels, proba, corrected = c.argmax(axis=1), c, np.zeros(len(c), bool)
         for step in self._steps():
             if isinstance(step, Edits):
                 labels, proba = step.apply(labels)[0], step.apply_proba(proba)
+            elif isinstance(step, Corrections):
+                labels, proba, now = step.apply(labels, proba, z)
+                corrected = corrected | now
             else:
                 labels, proba = step.apply(labels, proba, z)
-        return labels, proba
+        return labels, proba, corrected
 
     def _judge(self, z: Any, c: np.ndarray, shared: bool = False) -> list[Outlier | None]:
         """Which samples are outliers; none for a model that was saved without the rule. shared: by all processes.
@@ -163,9 +171,14 @@ class Fitted(ClusterCount, ClusterMixin, ClassNamePrefixFeaturesOutMixin, Transf
 
     def _edits(self) -> Edits:
         """The names and merges that hold now."""
-        steps = self._steps()
-        return steps[-1] if steps and isinstance(steps[-1], Edits) else Edits(self.n_clusters_)
+        last = next((step for step in reversed(self._steps()) if not isinstance(step, Corrections)), None)
+        return last if isinstance(last, Edits) else Edits(self.n_clusters_)
 
-    def _steps(self) -> Sequence[Edits | Split]:
-        """The edits and splits of the run folder that this model was loaded from, in order; none after `fit`."""
+    def _steps(self) -> Sequence[Step]:
+        """What was changed in the folder that this model was loaded from, in order; nothing after `fit`."""
         return getattr(self, "_steps_", None) or ()
+
+
+def confidence_of(labels: np.ndarray, proba: np.ndarray) -> np.ndarray:
+    """The probability of each label [n]; of a sample in no cluster, the largest."""
+    return np.where(labels < 0, proba.max(axis=1, initial=0), proba[range(len(labels)), labels])

@@ -17,11 +17,11 @@ from typing_extensions import TypedDict
 
 from c3clust import augment, checks, encoders
 from c3clust.errors import InputError, MissingExtraError, RunError, first_line
+from c3clust.estimator.splits import read_edits
 from c3clust.features.outliers import PREFIX, OutlierRule
 from c3clust.features.preprocess import Preprocessor
 from c3clust.files import model_io
 from c3clust.files.schema import Layout, Limits, Whole, build
-from c3clust.records.edits import Edits
 from c3clust.runs.config import is_object
 from c3clust.training.context import find_device, placed
 
@@ -67,10 +67,16 @@ def read_model(folder: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
 
 
 def restore(
-    cls: Any, folder: str | Path, given: dict[str, Any], meta: dict[str, Any], tensors: dict[str, Tensor]
+    cls: Any,
+    folder: str | Path,
+    given: dict[str, Any],
+    meta: dict[str, Any],
+    tensors: dict[str, Tensor],
+    run: str | Path | None = None,
 ) -> Any:
     """A fitted estimator of class `cls` from the result of `read_model`; `given` contains parameters that are objects.
 
+    run: the run folder, if `folder` is a change of one.
     `cls` is a subclass of `estimator.Estimator`, a module that this one must not import.
     """
     params = _params(cls, folder, given, meta)
@@ -96,7 +102,7 @@ def restore(
         raise RunError(f"{folder} is damaged or of another kind: {first_line(error)}.") from error
     device = find_device(estimator._training_options().device)
     estimator.network_ = placed(network, shape, device).eval()
-    estimator._steps_ = [Edits.read(Path(folder), estimator.n_clusters_)]
+    estimator._steps_ = read_edits(run or folder, Path(folder), estimator.n_clusters_)
     if len(shape) == 1:
         estimator.n_features_in_ = shape[0]
     return estimator

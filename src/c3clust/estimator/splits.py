@@ -1,4 +1,7 @@
-"""Split: one cluster of a model becomes several, by heads on its representation z. Nothing is trained but the heads."""
+"""Split: one cluster of a model becomes several, by heads on its representation z. Nothing is trained but the heads.
+
+`Step`: what was changed after the fit, in order: merges and names, samples placed by hand, splits.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,12 +11,17 @@ import numpy as np
 import torch
 
 from c3clust.errors import RunError
+from c3clust.estimator.corrections import FILE as CORRECTIONS
+from c3clust.estimator.corrections import Corrections
 from c3clust.files import model_io
 from c3clust.networks.voting import VotingHeads
+from c3clust.records.assignments import Assignments
 from c3clust.records.changes import Change, current, new_change
 from c3clust.records.edits import Edits
+from c3clust.records.embedding import FILE as Z
+from c3clust.records.embedding import read_z
 
-__all__ = ["Split", "write_steps"]
+__all__ = ["Split", "Step", "read_edits", "write_steps"]
 
 FILE = "split"
 
@@ -66,14 +74,38 @@ class Split:
         return cls(change.cluster, tuple(change.numbers), change.n_clusters, heads.eval())
 
 
-def write_steps(folder: Path, steps: Sequence[Edits | Split]) -> None:
-    """Write the edits and splits of a model that is saved again."""
+Step = Edits | Corrections | Split
+
+
+def read_edits(run: str | Path, folder: Path, n_clusters: int) -> list[Step]:
+    """The edits in the folder of a run or a change, and the corrections that they make of the samples."""
+    edits = Edits.read(folder, n_clusters)
+    if (folder / f"{CORRECTIONS}.json").exists():
+        return [edits, Corrections.read(folder, edits.n_all)]
+    if not edits.placed:
+        return [edits]
+    found = Assignments.read(folder)
+    if (z := read_z(run, len(found.names))) is None:
+        raise RunError(
+            f"{run} has samples that were moved and no {Z}, by which predict follows them: undo the moves, or make it "
+            f"with c3clust move {run} and the samples again."
+        )
+    before = edits.apply(found.clusters)[0]
+    corrections = Corrections.of(z, before, found.edited(edits).clusters)
+    return [edits] if corrections is None else [edits, corrections]
+
+
+def write_steps(folder: Path, steps: Sequence[Step]) -> None:
+    """Write the edits and splits of a model that is saved again. It contains no names of samples."""
     at, carried = folder, 0
     for step in steps:
         if isinstance(step, Split):
             with new_change(folder) as partial:
                 step.write(partial, carried)
             at = current(folder)
-        elif step.operations:
+        elif isinstance(step, Corrections):
             step.write(at)
-            carried = len(step.operations)
+        elif step.operations:
+            edits = step.without_samples()
+            edits.write(at)
+            carried = len(edits.operations)

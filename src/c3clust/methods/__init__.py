@@ -11,7 +11,7 @@ from c3clust.encoders.run import Runs
 from c3clust.errors import InputError, RunError, suggest
 from c3clust.estimator.base import method_name
 from c3clust.estimator.saving import read_model, restore
-from c3clust.estimator.splits import Split
+from c3clust.estimator.splits import Split, read_edits
 from c3clust.files import catalog
 from c3clust.files.lock import locked
 from c3clust.methods._own import installed, load_own
@@ -19,7 +19,6 @@ from c3clust.methods._released import read_checkpoint, write_checkpoint
 from c3clust.records.assignments import Assignments
 from c3clust.records.changes import Change, at_rest, states
 from c3clust.records.duplicates import Duplicates
-from c3clust.records.edits import Edits
 from c3clust.records.record import RunRecord
 from c3clust.runs import Result, Run, RunConfig, build_view
 from c3clust.runs.trust import trusted
@@ -106,18 +105,18 @@ def _load_now(folder: str | Path, given: dict[str, Any]) -> Any:
     found = states(folder)
     regrouped = [i for i, state in enumerate(found) if i and Change.read(state).op == "regroup"]
     first = regrouped[-1] if regrouped else 0
-    estimator = fitted_model(found[first], **given)
+    estimator = fitted_model(found[first], run=folder, **given)
     for state in found[first + 1 :]:
         split = Split.read(state)
-        estimator._steps_ += [split, Edits.read(state, split.n_clusters)]
+        estimator._steps_ += [split, *read_edits(folder, state, split.n_clusters)]
     estimator._folder_ = Path(folder)
     return estimator
 
 
-def fitted_model(folder: str | Path, method: Any = None, **given: Any) -> Any:
-    """The estimator without later splits and regroupings."""
+def fitted_model(folder: str | Path, method: Any = None, run: str | Path | None = None, **given: Any) -> Any:
+    """The estimator without later splits and regroupings; run: the run that `folder` is a change of."""
     meta, state = read_model(folder)
-    return restore(_again(meta["method"], method, folder), folder, given, meta, state)
+    return restore(_again(meta["method"], method, folder), folder, given, meta, state, run)
 
 
 def resume(folder: str | Path, verbose: bool = False, method: Any = None, **given: Any) -> Resumed:

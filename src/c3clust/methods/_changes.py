@@ -20,6 +20,8 @@ from c3clust.records.assignments import Assignments, read_labels
 from c3clust.records.changes import Change, current, new_change
 from c3clust.records.duplicates import Duplicates
 from c3clust.records.edits import Edits
+from c3clust.records.embedding import keep_z
+from c3clust.records.pins import Pin
 from c3clust.records.record import RunRecord
 from c3clust.report.editing import editing
 from c3clust.runs import Result, RunConfig, build_view, trusted
@@ -114,7 +116,7 @@ def split(run: str | Path, cluster: int, into: int = 2, X: Any = None, **given: 
             need = f"{into} parts need at least {2 * into}"
             raise InputError(f"Cluster {cluster} has {len(inside)} different samples, and {need}: ask for fewer parts.")
         heads, _ = fit_heads(z[inside], into, scaled=False, prior="auto", members=None, seed=opened.record.seed)
-        n = opened.edits.n_clusters
+        n = opened.edits.n_all
         parts = Split(cluster, tuple(range(into)), n, heads.eval()).parts(z[inside]).argmax(axis=1)
         sizes = np.bincount(parts, minlength=into)
         if (sizes == 0).any():
@@ -122,9 +124,10 @@ def split(run: str | Path, cluster: int, into: int = 2, X: Any = None, **given: 
         numbers = np.empty(into, int)
         numbers[np.argsort(-sizes, kind="stable")] = [cluster, *range(n, n + into - 1)]
         new = Split(cluster, tuple(int(i) for i in numbers), n + into - 1, heads)
-        estimator.add_split(new, z, c, opened.duplicates, opened.found.clusters < 0)
-        kept = Edits(new.n_clusters, opened.edits.operations)
-        if sizes.max() < SURVIVES * len(inside) and cluster in kept.names:
+        estimator.add_split(new, z, c, opened.duplicates, opened.labels < 0)
+        inside = [name for name, i in zip(opened.found.names, opened.labels, strict=True) if i == cluster]
+        kept = opened.edits.carried(new.n_clusters, free=inside)
+        if sizes.max() < SURVIVES * sizes.sum() and cluster in kept.names:
             kept = kept.label({cluster: ""})
         with new_change(opened.run) as folder:
             new.write(folder, len(kept.operations))
@@ -137,7 +140,7 @@ def regroup(run: str | Path, n_clusters: int, X: Any = None, **given: Any) -> Ed
     """Another number of clusters for a finished run, on the features that are there: they are not trained again.
 
     Consensus and k-means can be regrouped. A cluster keeps its name where at least half of the samples of
-    the old and the new one are in both. X, `source`, `cache`, `encoder`, `method`: as for `split`.
+    the old and the new one are in both. Samples that were discarded stay so; others are placed by the model. X, `source`, `cache`, `encoder`, `method`: as for `split`.
 
     >>> from c3clust import regroup  # doctest: +SKIP
     >>> regroup("runs/photos", 12)  # doctest: +SKIP
@@ -153,8 +156,12 @@ def regroup(run: str | Path, n_clusters: int, X: Any = None, **given: Any) -> Ed
         kept = Edits(n_clusters)
         if names := _surviving(opened.edits.names, opened.labels, new.labels_, n_clusters):
             kept = kept.label(names)
+        nowhere = [name for name, i in zip(opened.found.names, opened.labels, strict=True) if i < 0]
+        if discarded := [name for name in nowhere if name in opened.edits.person]:
+            kept = kept.pin([Pin.of("nowhere", discarded)])
         with new_change(opened.run) as folder:
             new.save(folder)
+            keep_z(folder, result.z)
             Change("regroup", n_clusters, len(kept.operations)).write(folder)
             described = {"op": "regroup", "before": len(opened.edits.live), "seconds": time.perf_counter() - started}
             params = opened.record.params | {"n_clusters": n_clusters}

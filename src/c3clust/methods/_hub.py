@@ -20,8 +20,11 @@ from c3clust.report.card import model_card
 __all__ = ["Pretrained"]
 
 ADDRESS = "hf://"
-PARTS = ("model.json", "model.safetensors", "edits.json", "split.json", "split.safetensors", "change.json")
-FILES = [*PARTS[:3], *(f"changes/*/{part}" for part in PARTS)]  # what is downloaded: no code, no pickles
+PARTS = (
+    "model.json", "model.safetensors", "edits.json", "corrections.json", "corrections.safetensors",
+    "split.json", "split.safetensors", "change.json",
+)  # fmt: skip
+FILES = [*PARTS[:5], *(f"changes/*/{part}" for part in PARTS)]  # what is downloaded: no code, no pickles
 
 
 class Pretrained:
@@ -91,7 +94,7 @@ def card(model: Any) -> str:
     path = None if folder is None else current(folder) / "record.json"
     record = RunRecord.read(path) if path is not None and path.exists() else None
     edits = model._edits()
-    return model_card(name, title(name), edits.n_clusters, edits.names, record, references(type(model)))
+    return model_card(name, title(name), edits.n_all, edits.names, record, references(type(model)))
 
 
 def references(cls: type) -> str:

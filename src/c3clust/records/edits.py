@@ -28,6 +28,7 @@ import numpy as np
 
 from c3clust.errors import RunError
 from c3clust.files.atomic import read_json, write_atomically
+from c3clust.files.limits import limit
 from c3clust.records.pins import NOWHERE, Pin
 from c3clust.records.record import RunRecord
 
@@ -102,6 +103,36 @@ class Edits:
         if not self.operations:
             raise RunError("There is nothing to undo: no cluster was renamed, merged or split, and no sample moved.")
         return Edits(self.n_clusters, self.operations[:-1])
+
+    def without_samples(self) -> "Edits":
+        """The same clusters and names, without the names of samples."""
+        new = [{"op": "pin", "pins": [], "new": [""] * (self.n_all - self.n_clusters)}]
+        return Edits(self.n_clusters, [*(new if self.n_all > self.n_clusters else []), *self._clusters()])
+
+    def carried(self, n_clusters: int, free: Iterable[str] = ()) -> "Edits":
+        """What still holds when these clusters are the first of n_clusters: merges, names, and pins.
+
+        free: samples that a person had placed, and that are not placed any more.
+        """
+        free, at = set(free), dict[int, list[str]]()
+        for name in self.placed:
+            if name in self.person and name not in free:
+                at.setdefault([*self.target, NOWHERE][self.placed[name]], []).append(name)
+        pins = [Pin.of("nowhere", names) if i == NOWHERE else Pin.of("in", names, i) for i, names in at.items()]
+        pins += [
+            pin if pin.cluster is None else replace(pin, cluster=self.target[pin.cluster])
+            for pin in self.pins
+            if pin.kind not in ("in", "nowhere")
+        ]
+        kept = Edits(n_clusters, self._clusters())
+        return kept.pin(pins) if pins else kept
+
+    def _clusters(self) -> list[dict[str, Any]]:
+        """Operations that merge and name the clusters as they are now."""
+        merged = {i: [k for k, t in enumerate(self.target) if t == i and k != i] for i in self.live}
+        merges = [{"op": "merge", "clusters": [i, *others]} for i, others in merged.items() if others]
+        names = {str(i): name for i, name in self.names.items()}
+        return [*merges, *([{"op": "label", "names": names}] if names else [])]
 
     @property
     def n_all(self) -> int:
@@ -228,8 +259,10 @@ class Edits:
 
     def _pin(self, pins: list[Pin], operation: dict[str, Any]) -> None:
         new, moved = operation.get("new", []), operation.get("moved", {})
-        if not isinstance(new, list) or not isinstance(moved, dict) or len(new) > len(pins):
+        if not isinstance(new, list) or not isinstance(moved, dict):
             raise RunError(f"{str(operation)[:80]} is not a pin.")
+        if self.n_all + len(new) > (most := limit("C3CLUST_MAX_CLUSTERS")):
+            raise RunError(f"{self.n_all + len(new):,} clusters are more than {most:,}, the limit of a run.")
         for name in new:
             self.target.append(self.n_all)
             if name != "":

@@ -10,8 +10,9 @@
     labels.csv          name, label: the true labels, where the source has them; for metrics only
     record.json         what was requested, done and found (records/record.py)
     view.npz            what the report shows: thumbnails, map, most typical samples
+    z.npy               the representation of the samples, for edits of single ones; if it is not large
     report.html         the page
-    edits.json          names and merges that the owner gave afterwards
+    edits.json          names, merges and moves of samples that the owner gave afterwards
     changes/            what the run was after each split or regrouping (records/changes.py)
     clusters.csv        the current clusters: names, suggested names, sizes
     duplicates.csv, outliers.csv   copies, and samples that belong nowhere, if there are some
@@ -38,6 +39,7 @@ from c3clust.files.atomic import clear_partial, is_partial
 from c3clust.files.limits import limit
 from c3clust.files.lock import locked
 from c3clust.records.assignments import Assignments, write_labels
+from c3clust.records.embedding import keep_z
 from c3clust.records.outliers import write_outliers
 from c3clust.records.record import RunRecord
 from c3clust.report import Summary, View
@@ -235,6 +237,7 @@ class Run:
             write_labels(self.folder / "labels.csv", dataset.names, known)
         if view is not None:
             view.write(self.folder)
+            keep_z(self.folder, result.z)
         record.write(self.folder / "record.json")
 
 

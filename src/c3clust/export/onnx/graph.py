@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from c3clust.encoders.image import ImageEncoder
 from c3clust.encoders.run import RunEncoder
 from c3clust.errors import InputError
+from c3clust.estimator.corrections import Corrections
 from c3clust.estimator.splits import Split
 from c3clust.export.onnx.layers import exportable, resize
 from c3clust.features.outliers import MAJORITY, TIE, OutlierRule
@@ -29,20 +30,31 @@ class Deployed(nn.Module):
         super().__init__()
         network, steps = _copy(model.network_), model._steps()
         self.inputs, self.network = input_layers(model.preprocessor_), exportable(network)
-        before = [model.n_clusters_, *(step.n_clusters for step in steps)]
-        self.steps = nn.ModuleList(
-            _Edits(step) if isinstance(step, Edits) else _Split(step, n) for step, n in zip(steps, before, strict=False)
-        )
+        self.steps, n = nn.ModuleList(), model.n_clusters_
+        for step in steps:
+            if isinstance(step, Edits):
+                self.steps.append(_Edits(step))
+                n = step.n_all
+            elif isinstance(step, Corrections):
+                self.steps.append(_Corrections(step, n))
+            else:
+                self.steps.append(_Split(step, n))
+                n = step.n_clusters
         rule = model.outlier_rule_ if model.outliers else None
         self.outliers = None if rule is None else _Outliers(rule, model.n_clusters_, network)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         z, c = self.network(self.inputs(x))
         labels, proba = c.argmax(dim=1), c
+        corrected = torch.zeros_like(labels, dtype=torch.bool)
         for step in self.steps:
-            labels, proba = step(labels, proba, z)
+            if isinstance(step, _Corrections):
+                labels, proba, now = step(labels, proba, z)
+                corrected = corrected | now
+            else:
+                labels, proba = step(labels, proba, z)
         if self.outliers is not None:
-            labels = torch.where(self.outliers(z, c), -1, labels)
+            labels = torch.where(self.outliers(z, c) & ~corrected, -1, labels)
         return z, proba.float(), labels
 
 
@@ -123,11 +135,41 @@ class _Edits(nn.Module):
     def __init__(self, edits: Edits) -> None:
         super().__init__()
         target = torch.tensor(edits.target)
-        self.register_buffer("target", target)
-        self.register_buffer("columns", torch.eye(edits.n_clusters)[target])  # [M, M]
+        self.register_buffer("target", torch.cat([target, torch.tensor([-1])]))
+        self.register_buffer("columns", torch.eye(edits.n_all)[target[: edits.n_clusters]])  # [M, n_all]
 
     def forward(self, labels: Tensor, proba: Tensor, z: Tensor) -> tuple[Tensor, Tensor]:
-        return self.target[labels], proba.float() @ self.columns
+        at = torch.where(labels < 0, len(self.target) - 1, labels)
+        return self.target[at], proba.float() @ self.columns
+
+
+class _Corrections(nn.Module):
+    """`Corrections.apply`."""
+
+    moved: Tensor
+    cluster: Tensor
+    kept: Tensor
+    columns: Tensor
+
+    def __init__(self, corrections: Corrections, n_clusters: int) -> None:
+        super().__init__()
+        self.register_buffer("moved", torch.from_numpy(corrections.moved).double())
+        self.register_buffer("cluster", torch.from_numpy(corrections.cluster))
+        self.register_buffer("kept", torch.from_numpy(corrections.kept).double())
+        inside = self.cluster >= 0
+        self.register_buffer("columns", torch.eye(n_clusters)[self.cluster] * inside[:, None])  # [m, M]
+
+    def forward(self, labels: Tensor, proba: Tensor, z: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        near = _squares(z.double(), self.moved)
+        at = near.argmin(dim=1)
+        near = near.amin(dim=1)
+        far = _squares(z.double(), self.kept).amin(dim=1) if len(self.kept) else torch.full_like(near, torch.inf)
+        found = near <= far
+        weight = (far / (near + far).clamp_min(torch.finfo(torch.float64).tiny)) if len(self.kept) else near * 0 + 1
+        one = self.columns[at]
+        share = (torch.where(found, weight, 0.0)).float() * one.sum(dim=1)
+        proba = (1 - share[:, None]) * proba.float() + share[:, None] * one
+        return torch.where(found, self.cluster[at], labels), proba, found
 
 
 class _Split(nn.Module):
@@ -197,6 +239,12 @@ class _Outliers(nn.Module):
     def _is(self, labels: Tensor) -> Tensor:
         """One hot: [...] -> [..., M]."""
         return labels[..., None] == torch.arange(self.n_clusters)
+
+
+def _squares(a: Tensor, b: Tensor) -> Tensor:
+    """Squared Euclidean distances [n, m]."""
+    square = a.square().sum(dim=1, keepdim=True) + b.square().sum(dim=1)
+    return (square - 2 * a @ b.T).clamp_min(0)
 
 
 def _copy(network: nn.Module) -> nn.Module:

@@ -54,7 +54,7 @@ def _card(model: Any, method: str) -> onnx_model.Card:
         kind,  # type: ignore[arg-type]
         [int(side) for side in shape],
         dtype,  # type: ignore[arg-type]
-        edits.n_clusters,
+        edits.n_all,
         _reading(preprocessor, kind, shape),
         None if encoder is None else str(encoder),
         {str(i): name for i, name in edits.names.items()},
