@@ -17,12 +17,13 @@ if TYPE_CHECKING:
     from c3clust.methods.consensus import Consensus
     from c3clust.methods.kmeans import KMeans
     from c3clust.metrics import acc, ari, nmi
-    from c3clust.report.editing import label, merge, undo
+    from c3clust.records.pins import Pin
+    from c3clust.report.editing import confirm, discard, label, merge, move, new_cluster, pin, undo
 
 __version__ = "0.1.0"
 __all__ = [
-    "C3", "CC", "C3Adaptive", "Consensus", "KMeans", "acc", "ari", "cluster", "label", "load", "merge", "nmi",
-    "regroup", "split", "undo",
+    "C3", "CC", "C3Adaptive", "Consensus", "KMeans", "Pin", "acc", "ari", "cluster", "confirm", "discard", "label",
+    "load", "merge", "move", "new_cluster", "nmi", "pin", "regroup", "split", "undo",
 ]  # fmt: skip
 
 _HOME = {
@@ -35,7 +36,13 @@ _HOME = {
     "ari": ("c3clust.metrics", "ari"),
     "nmi": ("c3clust.metrics", "nmi"),
     "cluster": ("c3clust.methods._auto", "cluster"),
+    "Pin": ("c3clust.records.pins", "Pin"),
+    "confirm": ("c3clust.report.editing", "confirm"),
+    "discard": ("c3clust.report.editing", "discard"),
     "label": ("c3clust.report.editing", "label"),
+    "move": ("c3clust.report.editing", "move"),
+    "new_cluster": ("c3clust.report.editing", "new_cluster"),
+    "pin": ("c3clust.report.editing", "pin"),
     "merge": ("c3clust.report.editing", "merge"),
     "regroup": ("c3clust.methods._changes", "regroup"),
     "split": ("c3clust.methods._changes", "split"),

@@ -17,17 +17,17 @@ from c3clust.errors import InputError, RunError
 from c3clust.estimator.splits import Split
 from c3clust.methods import load_model
 from c3clust.records.assignments import Assignments, read_labels
-from c3clust.records.changes import Change, current, new_change
+from c3clust.records.changes import Change, current, new_change, states
 from c3clust.records.duplicates import Duplicates
 from c3clust.records.edits import Edits
-from c3clust.records.embedding import keep_z
+from c3clust.records.embedding import keep_z, write_z
 from c3clust.records.pins import Pin
 from c3clust.records.record import RunRecord
 from c3clust.report.editing import editing
 from c3clust.runs import Result, RunConfig, build_view, trusted
 from c3clust.runs.run import FEATURES
 
-__all__ = ["regroup", "split"]
+__all__ = ["embed", "regroup", "split"]
 
 SURVIVES = 0.5  # fraction of the samples of two clusters that both have, from which one keeps the name of the other
 
@@ -95,12 +95,24 @@ class _Open:
         return metrics.scores(read_labels(path, self.found.names, any_file=False), labels) if path.exists() else None
 
 
-def split(run: str | Path, cluster: int, into: int = 2, X: Any = None, **given: Any) -> Edits:
+def embed(run: str | Path, X: Any = None, **given: Any) -> np.ndarray:
+    """The representation z [n, D] of the samples of a finished run, which is written into its folder as z.npy.
+
+    X, `source`, `cache`, `encoder`, `method`: as for `split`.
+    """
+    with editing(run):
+        opened = _Open(Path(run), X, given)
+        z = opened.estimator.outputs(opened.samples)[0][opened.duplicates.original]
+        write_z(next(state for state in reversed(states(run)) if (state / "model.json").exists()), z)
+    return z
+
+
+def split(run: str | Path, cluster: int | str, into: int = 2, X: Any = None, **given: Any) -> Edits:
     """Split a cluster of a finished run into several, without new training of features: heads on its representation.
 
-    The largest part keeps the number, and the name where it is at least half of the cluster; the others get new
-    numbers. X: the samples of a run that was fitted from Python. `source`, `cache` and `encoder` may be given for a run
-    of somebody else, `method` for one of a method of your own.
+    cluster: its number or name. The largest part keeps the number, and the name where it is at least half of the
+    cluster; the others get new numbers. X: the samples of a run that was fitted from Python. `source`, `cache` and
+    `encoder` may be given for a run of somebody else, `method` for one of a method of your own.
 
     >>> from c3clust import split  # doctest: +SKIP
     >>> split("runs/photos", 3, into=2)  # doctest: +SKIP
@@ -109,7 +121,7 @@ def split(run: str | Path, cluster: int, into: int = 2, X: Any = None, **given: 
     with editing(run):
         opened = _Open(Path(run), X, given)
         estimator = opened.estimator
-        opened.edits.check(cluster)
+        cluster = opened.edits.find(cluster)
         z, c = estimator.outputs(opened.samples)
         inside = opened.duplicates.distinct[opened.labels[opened.duplicates.distinct] == cluster]
         if len(inside) < 2 * into:
@@ -140,7 +152,8 @@ def regroup(run: str | Path, n_clusters: int, X: Any = None, **given: Any) -> Ed
     """Another number of clusters for a finished run, on the features that are there: they are not trained again.
 
     Consensus and k-means can be regrouped. A cluster keeps its name where at least half of the samples of
-    the old and the new one are in both. Samples that were discarded stay so; others are placed by the model. X, `source`, `cache`, `encoder`, `method`: as for `split`.
+    the old and the new one are in both. Samples that were discarded stay so, all others are placed by the model.
+    X, `source`, `cache`, `encoder`, `method`: as for `split`.
 
     >>> from c3clust import regroup  # doctest: +SKIP
     >>> regroup("runs/photos", 12)  # doctest: +SKIP

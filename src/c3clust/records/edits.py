@@ -82,17 +82,15 @@ class Edits:
     def pin(self, pins: Iterable[Pin], new: Sequence[str] = (), moved: Moved | None = None) -> "Edits":
         """These edits and the decisions of a person, as one step.
 
-        new: names of the new clusters that pins "in" no cluster make, in order; "" for none. moved: what the model
-        changes because of them.
+        new: names of the new clusters that pins "in" no cluster make, in order; "" for none. Further names are of
+        clusters that only `moved`, what the model changes because of the pins, fills.
         """
         pins = list(pins)
         made = [i for i, pin in enumerate(pins) if pin.kind == "in" and pin.cluster is None]
-        if len(new) > len(made):
-            raise RunError(f"{len(new)} names were given for {len(made)} new clusters.")
         for number, i in enumerate(made, self.n_all):
             pins[i] = replace(pins[i], cluster=number)
         operation: dict[str, Any] = {"op": "pin", "pins": [pin.plain() for pin in pins]}
-        if made:
+        if made or new:
             operation["new"] = [*new, *[""] * (len(made) - len(new))]
         if moved:
             operation["moved"] = {name: [int(i), float(c)] for name, (i, c) in moved.items()}
