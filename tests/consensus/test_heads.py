@@ -30,17 +30,17 @@ def random(*shape, seed=0):
 def loop_loss(q, t, w, p, beta, prior):
     """-w log Σ_m (q_m t_m)^β / p_m^prior, mean over the samples, from the equation."""
     total = 0.0
-    for i in range(q.shape[1]):
-        inner = sum((q[m, i] * t[m, i]) ** beta / p[m, 0] ** prior for m in range(q.shape[0]))
+    for i in range(q.shape[0]):
+        inner = sum((q[i, m] * t[i, m]) ** beta / p[0, m] ** prior for m in range(q.shape[1]))
         total += -w[i] * math.log(inner)
-    return total / q.shape[1]
+    return total / q.shape[0]
 
 
 @pytest.mark.parametrize("prior", [0.0, 0.25, 1.0])
 @pytest.mark.parametrize("beta", [0.6, 1.0])
 def test_the_loss_equals_the_loop(beta, prior):
-    q, t = random(4, 7).softmax(dim=0), random(4, 7, seed=1).softmax(dim=0)
-    w, p = (q * t).sum(dim=0), q.mean(dim=1, keepdim=True)
+    q, t = random(7, 4).softmax(dim=1), random(7, 4, seed=1).softmax(dim=1)
+    w, p = (q * t).sum(dim=1), q.mean(dim=0, keepdim=True)
     expected = loop_loss(q.numpy(), t.numpy(), w.numpy(), p.numpy(), beta, prior)
     assert neighbour_loss(q.log(), t, w, p, beta, prior).item() == pytest.approx(expected, abs=1e-10)
 
@@ -48,26 +48,26 @@ def test_the_loss_equals_the_loop(beta, prior):
 def test_agreement_on_one_cluster_of_equal_sizes_costs_nothing_but_the_prior():
     """q = t = one-hot: the loss is -log(1 / p^prior) = -prior log K for K equal clusters."""
     q = torch.eye(4, dtype=torch.float64).clamp(min=1e-30)
-    p = torch.full((4, 1), 0.25, dtype=torch.float64)
+    p = torch.full((1, 4), 0.25, dtype=torch.float64)
     assert neighbour_loss(q.log(), q, torch.ones(4), p, 1.0, 1.0).item() == pytest.approx(-math.log(4), abs=1e-6)
     assert neighbour_loss(q.log(), q, torch.ones(4), p, 1.0, 0.0).item() == pytest.approx(0, abs=1e-6)
 
 
 def test_the_order_of_clusters_does_not_matter():
-    q, t = random(4, 7).softmax(dim=0), random(4, 7, seed=1).softmax(dim=0)
-    w, p, order = (q * t).sum(dim=0), q.mean(dim=1, keepdim=True), [2, 0, 3, 1]
+    q, t = random(7, 4).softmax(dim=1), random(7, 4, seed=1).softmax(dim=1)
+    w, p, order = (q * t).sum(dim=1), q.mean(dim=0, keepdim=True), [2, 0, 3, 1]
     one = neighbour_loss(q.log(), t, w, p)
-    torch.testing.assert_close(neighbour_loss(q[order].log(), t[order], w, p[order]), one)
+    torch.testing.assert_close(neighbour_loss(q[:, order].log(), t[:, order], w, p[:, order]), one)
 
 
 @pytest.mark.parametrize("prior", [0.0, 0.5, 1.0])
 def test_the_closed_form_is_the_gradient(prior):
-    logits = random(4, 6).requires_grad_()
-    t = random(4, 6, seed=1).softmax(dim=0)
-    w, p = random(6, seed=2).sigmoid(), random(4, 1, seed=3).sigmoid()
-    log_q = torch.log_softmax(logits, dim=0)
+    logits = random(6, 4).requires_grad_()
+    t = random(6, 4, seed=1).softmax(dim=1)
+    w, p = random(6, seed=2).sigmoid(), random(1, 4, seed=3).sigmoid()
+    log_q = torch.log_softmax(logits, dim=1)
     neighbour_loss(log_q, t, w, p, 0.6, prior).backward()
-    torch.testing.assert_close(logit_gradient(log_q.detach(), t, w, p, 0.6, prior), logits.grad)
+    torch.testing.assert_close(logit_gradient(log_q.detach(), t, w, p, 0.6, prior) / 6, logits.grad)
 
 
 def test_a_step_of_adam_is_that_of_torch():

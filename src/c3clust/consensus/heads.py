@@ -148,7 +148,7 @@ def starts(views: np.ndarray, K: int, most: int, rng: np.random.Generator) -> np
 
 
 def partner_scores(log_q: Tensor, log_t: Tensor, log_p: Tensor, beta: float, prior: Tensor | float) -> Tensor:
-    """log of (q_m(x) t_m(x'))^beta / p_m^prior, cluster by cluster: [..., K, B]."""
+    """log of (q_m(x) t_m(x'))^beta / p_m^prior, cluster by cluster: [..., B, K]."""
     return beta * (log_q + log_t) - prior * log_p
 
 
@@ -157,31 +157,32 @@ def neighbour_loss(
 ) -> Tensor:
     """-w log sum_m (q_m(x) t_m(x'))^beta / p_m^prior, mean over the batch: TEMI, section 3, with the exponent `prior`.
 
-    log_q: [..., K, B] of the samples; t: [..., K, B] of their partners, by the teacher; w: [..., B]; p: [..., K, 1].
+    log_q: [..., B, K] of the samples; t: [..., B, K] of their partners, by the teacher; w: [..., B]; p: [..., 1, K].
     """
     scores = partner_scores(log_q, t.clamp(min=1e-8).log(), p.clamp(min=1e-6).log(), beta, prior)
-    return -(w * scores.logsumexp(dim=-2)).mean(dim=-1)
+    return -(w * scores.logsumexp(dim=-1)).mean(dim=-1)
 
 
 def logit_gradient(log_q: Tensor, t: Tensor, w: Tensor, p: Tensor, beta: float, prior: Tensor | float) -> Tensor:
-    """The gradient of `neighbour_loss` with respect to the logits: w beta (q - r) / B, with r the normalised scores.
+    """The gradient of the sum of `neighbour_loss` over samples with respect to the logits: w beta (q - r).
 
-    So each sample is drawn to r, the product of its own assignment and its partner's, divided by the cluster sizes.
+    r are the normalised scores: each sample is drawn to r, the product of its own assignment and its partner's, divided
+    by the cluster sizes.
     """
     scores = partner_scores(log_q, t.clamp(min=1e-8).log(), p.clamp(min=1e-6).log(), beta, prior)
-    return w.unsqueeze(-2) * beta * (log_q.exp() - scores.softmax(dim=-2)) / log_q.shape[-1]
+    return w.unsqueeze(-1) * beta * (log_q.exp() - scores.softmax(dim=-1))
 
 
 # 4. Training: all members and all priors at once
 
 
 def start_heads(z: Tensor, labels: np.ndarray, K: int, unit: bool) -> tuple[Tensor, Tensor]:
-    """Weights [M, K, f] and biases [M, K, 1] from clusterings [M, n] of the rows z [M, f, n].
+    """Weights [M, K, f] and biases [M, K, 1] from clusterings [M, n] of the rows z [M, n, f].
 
     Rows of unit length: the cosine with the mean direction. Others: the nearest mean, z mu - |mu|^2 / 2.
     """
     one_hot = torch.nn.functional.one_hot(torch.as_tensor(labels, dtype=torch.long), K).float()
-    means = torch.bmm(z, one_hot).transpose(1, 2) / one_hot.sum(1).clamp(min=1).unsqueeze(2)  # [M, K, f]
+    means = torch.bmm(one_hot.mT, z) / one_hot.sum(1).clamp(min=1).unsqueeze(2)  # [M, K, f]
     square = (means**2).sum(dim=2, keepdim=True)
     return (means / square.sqrt().clamp(min=1e-6), torch.zeros_like(square)) if unit else (means, -square / 2)
 
@@ -233,32 +234,32 @@ def _train_members(
     M, n, f = zs.shape
     P, B = len(priors), min(s.batch, n)
     generator = torch.Generator().manual_seed(seed)
-    z = torch.from_numpy(zs.transpose(0, 2, 1).copy())  # [M, f, n]
+    z = torch.from_numpy(zs)  # [M, n, f]
     partners = torch.from_numpy(neighbours)
-    prior = torch.tensor(priors).view(1, P, 1, 1)
+    prior = torch.tensor(priors).view(P, 1)
     weight, bias = (each.repeat(1, P, 1) for each in start_heads(z, start, K, unit))  # [M, P K, f], [M, P K, 1]
     moments = [(torch.zeros_like(a), torch.zeros_like(a)) for a in (weight, bias)]
 
     def log_q(rows: Tensor) -> Tensor:
-        return torch.log_softmax(torch.baddbmm(bias, weight, rows).div_(s.tau).view(M, P, K, -1), dim=2)
+        return torch.log_softmax(torch.baddbmm(bias.mT, rows, weight.mT).div_(s.tau).view(M, -1, P, K), dim=3)
 
-    t = log_q(z).exp_()  # [M, P, K, n], the teacher: moving average of the assignments
-    p = t.mean(dim=3, keepdim=True)  # [M, P, K, 1], cluster sizes
+    t = log_q(z).exp_()  # [M, n, P, K], the teacher: moving average of the assignments
+    p = t.mean(dim=1, keepdim=True)  # [M, 1, P, K], cluster sizes
     order, at, period, steps = torch.randperm(n, generator=generator), 0, max(1, n // B), step_count(n, s)
     for step in range(1, steps + 1):
         if at + B > n:
             order, at = torch.randperm(n, generator=generator), 0
         i, at = order[at : at + B], at + B
         j = partners[i, torch.randint(partners.shape[1], (B,), generator=generator)]
-        rows, t_j = z[:, :, i], t[..., j]
-        w = (t[..., i] * t_j).sum(dim=2)  # [M, P, B]: pairs that the teacher separates count little
-        g = logit_gradient(log_q(rows), t_j, w, p, s.beta, prior).view(M, P * K, B) / s.tau
+        rows, t_j = z[:, i], t[:, j]
+        w = (t[:, i] * t_j).sum(dim=3)  # [M, B, P]: pairs that the teacher separates count little
+        g = logit_gradient(log_q(rows), t_j, w, p, s.beta, prior).view(M, B, P * K) / (B * s.tau)
         rate = s.lr * min(1.0, 2 * (1 - (step - 1) / steps))
-        adam_step(weight, torch.bmm(g, rows.transpose(1, 2)), moments[0], step, rate)
-        adam_step(bias, g.sum(dim=2, keepdim=True), moments[1], step, rate)
+        adam_step(weight, torch.bmm(g.mT, rows), moments[0], step, rate)
+        adam_step(bias, g.sum(dim=1).unsqueeze(2), moments[1], step, rate)
         if step % period == 0:
             t.lerp_(log_q(z).exp_(), 1 - s.momentum)
-            p = t.mean(dim=3, keepdim=True)
+            p = t.mean(dim=1, keepdim=True)
     weight, bias = weight.view(M, P, K, f).transpose(0, 1), bias.view(M, P, K).transpose(0, 1)
     return weight.numpy() / s.tau, bias.numpy() / s.tau
 
