@@ -61,7 +61,7 @@ def add(name: str, folder: Path) -> None:
     known: dict[tuple, Result] = {}
     for path in (DOCS / "figures" / f"runs-{name}.csv", folder / "runs.csv"):
         for r in read_runs(path):
-            known[r.job.data, r.encoder, r.job.budget, r.job.name, r.job.seed] = r
+            known[r.job.data, r.encoder, r.job.budget, r.job.share, r.job.name, r.job.seed] = r
     table = rows(known.values())
     for row in table:
         if len({str(r.allowed) for r in row.results}) > 1:
@@ -85,7 +85,8 @@ def _result(line: dict[str, str]) -> Result:
 
     budget, share = (float(line[name]) if line[name] else None for name in ("budget", "share"))
     allowed = {key: int(number) for key, _, number in (word.partition("=") for word in line["epochs"].split())}
-    job = Job(line["data"], line["method"], {}, int(line["seed"]), line["name"], budget=budget)
+    own = share if budget is None else None  # of the job; beside a budget it is what that came to
+    job = Job(line["data"], line["method"], {}, int(line["seed"]), line["name"], budget=budget, share=own)
     times = float(line["seconds"]), float(line["processor_seconds"])
     result = Result(job, Path(line["folder"]), line["status"], line["reason"], scores(""), scores("_z"), *times)
     return replace(result, encoder=line["encoder"], allowed=allowed or None, share=share)

@@ -141,3 +141,23 @@ def test_a_budget_of_nothing_is_refused(c3clust, three_kinds, tmp_path):
     done = c3clust("bench", three_kinds, "--budget", "0", "-o", tmp_path / "out")
     assert done.returncode == 2
     assert "budget=0.0 is outside" in done.stderr
+
+
+def test_a_share_is_of_every_stage_and_of_the_cc_that_c3_starts_from(three_kinds, tmp_path):
+    settings = ["c3.cc_epochs=5", "c3.epochs=5", "scan.pretrain_epochs=10", "scan.epochs=5"]
+    c3, scan = plan([three_kinds], ["c3", "scan"], [100], 3, settings, share=0.6)
+    assert c3.start.share == c3.share == scan.share == 0.6
+    assert len({scan.key, replace(scan, share=0.5).key, replace(scan, share=None).key}) == 3
+    assert Job.from_plain(c3.plain()) == c3
+    results = run([c3, scan], tmp_path)
+    assert [r.status for r in results] != ["failed"] * 2
+    assert [r.allowed for r in results] == [{"epochs": 3}, {"pretrain_epochs": 6, "epochs": 3}]
+    assert results[0].start.allowed == {"epochs": 3}
+    assert [stage["epochs"] for stage in results[1].record.stages] == [6, 3, 3]
+    assert "60% of the epochs of each method" in markdown(rows(results))
+
+
+def test_a_share_and_a_budget_are_refused_together(c3clust, three_kinds, tmp_path):
+    done = c3clust("bench", three_kinds, "--budget", "9", "--share", "0.6", "-o", tmp_path / "out")
+    assert done.returncode == 2
+    assert "give one of them" in done.stderr

@@ -7,7 +7,8 @@ learning rates and schedules follow the smaller number. The epochs are computed 
 
     OUT/runs/DATA/METHOD-s0-KEY.budget/budget.json
 
-so a run that is resumed or repeated has the same ones. True labels are not known here.
+so a run that is resumed or repeated has the same ones. True labels are not known here. A job may name that share
+itself, instead of a budget: its epochs then do not depend on the speed of the machine.
 """
 
 import shutil
@@ -118,12 +119,12 @@ def _measure(job: Job, run: Path, fit: Fit) -> Allowance:
     """One fit is measured; before the first on some data, another one loads code, and the features of an encoder."""
     if not (own := _parameters(job)):
         return Allowance()
-    if (place := (job.data, str(job.params.get("encoder")))) not in _warm:
+    if job.share is None and (place := (job.data, str(job.params.get("encoder")))) not in _warm:
         _timed(run, fit)
         _warm.add(place)
     fitted, seconds, costs = _timed(run, fit)
     fixed = seconds - sum(cost.spent for cost in costs)
-    share = share_of(job.budget or 0.0, fixed, costs)
+    share = share_of(job.budget or 0.0, fixed, costs) if job.share is None else job.share
     given = {name: value for name, value in own.items() if isinstance(value, int)}
     epochs = given | {name: value for name, value in fitted.epochs_.items() if name in own}
     forecast = fixed + share * sum(cost.epochs * cost.seconds for cost in costs)

@@ -14,7 +14,7 @@ from c3clust.records.tables import csv_text
 FILES = ("table.md", "table.tex", "table.csv", "runs.csv", "differences.csv")
 CLOCKS = ("seconds", "processor_seconds")
 DIFFERENCES = f"Differences, seed by seed: mean (min, max); from {ENOUGH} seeds on, mean [95 % t interval]."
-EPOCHS = "Epochs: the fraction of a method's own that fits into the budget, the same for all seeds; –: none."
+EPOCHS = "Epochs: the fraction of a method's own that it trained, the same for all seeds; –: none."
 CITED = [f"{metric.upper()} (cited)" for metric in METRICS]
 SIGNS = {"&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "±": r"$\pm$", "–": "--", "ζ": r"$\zeta$", "Γ": r"$\Gamma$"}
 

@@ -45,7 +45,8 @@ class Job:
     it is not part of the key, so two studies that name the same job differently share its run. start: the job whose
     network C3 starts from. after: the same job with fewer epochs, from whose last checkpoint this one is trained on;
     the result is the same without it, bit for bit, so it is not part of the key. budget: CPU seconds that the fit
-    may take; its epochs are fewer where it needs more (budget.py).
+    may take; its epochs are fewer where it needs more (budget.py). share: the fraction of its own epochs that a method
+    trains, whatever they cost.
     """
 
     data: str
@@ -57,6 +58,7 @@ class Job:
     options: dict[str, Any] = field(default_factory=dict)
     after: "Job | None" = field(default=None, compare=False)
     budget: float | None = None
+    share: float | None = None
 
     def __post_init__(self) -> None:
         if not self.name:
@@ -73,10 +75,16 @@ class Job:
         content["params"] = {name: value for name, value in params.items() if name not in NOT_IN_KEY}
         content["start"] = self.start.key if self.start else _start_key(self.params.get("start"))
         content |= {} if self.budget is None else {"budget": float(self.budget)}
+        content |= {} if self.share is None else {"share": float(self.share)}
         return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()[:12]
 
+    @property
+    def is_limited(self) -> bool:
+        """Whether it trains fewer epochs than its own."""
+        return self.budget is not None or self.share is not None
+
     def plain(self) -> dict[str, Any]:
-        named = ("data", "method", "params", "seed", "name", "options", "budget")
+        named = ("data", "method", "params", "seed", "name", "options", "budget", "share")
         others = {"start": self.start and self.start.plain(), "after": self.after and self.after.plain()}
         return {name: getattr(self, name) for name in named} | others
 
@@ -99,7 +107,7 @@ class Result:
     its start; processor_seconds: CPU time, which other programs do not affect; 0 if the run was interrupted.
     encoder: the encoder whose features were clustered, if any. Such results have separate tables, since an encoder
     may have been trained with labels. memory, memory_before: bytes in use at most, and before training.
-    allowed, share: of a job with a budget, the epochs by parameter, and their fraction of the method's own epochs.
+    allowed, share: of a job with a budget or share, epochs by parameter, and their fraction of the method's own.
     """
 
     job: Job
@@ -201,14 +209,14 @@ def write_result(folder: Path, status: str, reason: str = "", **numbers: Any) ->
 def remember(out: str | Path, jobs: Sequence[Job]) -> list[Job]:
     """Add the jobs to OUT/jobs.json, the list of all jobs in the tables of OUT, and return the whole list.
 
-    A job replaces one with the same dataset, encoder, budget, name and seed, whose parameters were others.
+    A job replaces one with the same dataset, encoder, budget, share, name and seed, whose parameters were others.
     """
     path = Path(out) / "jobs.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     with locked(path.parent):
         before = _remembered(path)
         every = [*before, *jobs]
-        known = {(job.data, job.params.get("encoder"), job.budget, job.name, job.seed): job for job in every}
+        known = {(job.data, job.params.get("encoder"), job.budget, job.share, job.name, job.seed): job for job in every}
         plain = [job.plain() for job in known.values()]
         write_json(path, {"jobs": plain, "seal": seal("jobs.json", plain)})
     return list(known.values())

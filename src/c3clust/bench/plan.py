@@ -24,12 +24,17 @@ def plan(
     encoder: str | None = None,
     start: str | None = None,
     budget: float | None = None,
+    share: float | None = None,
 ) -> list[Job]:
     """One job per source, method and seed, all on the features of `encoder` if it is given.
 
     A setting is "method.parameter=value". `start` is the network that C3 starts from, and CC is that network unchanged.
-    `budget`: CPU seconds for each of them.
+    `budget`: CPU seconds for each of them. `share`: the fraction of its own epochs that each trains.
     """
+    if budget is not None and share is not None:
+        raise InputError("--budget and --share both set the epochs: give one of them.")
+    if share is not None:
+        checks.number("share", share, 0.01, 1, why="it is a fraction of a method's own epochs. A usual value is 0.6.")
     if budget is not None:
         checks.number("budget", budget, 0.1, why="it is the CPU time per run in seconds. A usual value is 60.")
     known = in_order()
@@ -44,7 +49,7 @@ def plan(
             given = {"params": {"encoder": encoder}, "options": {"labels": labels}}
             run = resolve(name, recipe, own, source, k, count_classes=True, **given)
             k = run.params["n_clusters"]  # counted once per source
-            jobs += [job_of(run, seed, start, budget) for seed in seeds]
+            jobs += [job_of(run, seed, start, budget, share) for seed in seeds]
     return jobs
 
 
@@ -57,28 +62,28 @@ def _split(setting: str, known: Sequence[str]) -> tuple[str, str]:
     return found, setting.removeprefix(f"{found}.")
 
 
-def job_of(run: Resolved, seed: int, start: str | None, budget: float | None = None) -> Job:
+def job_of(run: Resolved, seed: int, start: str | None, budget: float | None = None, share: float | None = None) -> Job:
     """The job of a resolved run. C3 starts from the CC of its seed, which is then trained only once.
 
     A budget holds for all stages of a method, so C3 trains its own CC then, unless a `start` is given.
     """
-    shared: dict[str, Any] = {"options": run.options, "budget": budget}
+    shared: dict[str, Any] = {"options": run.options, "budget": budget, "share": share}
     if run.method == "cc" and start is not None:
         return Job(run.source, "cc", run.params | given_network(start, seed), seed, **shared)
     alone = run.params.get("start") is not None or (budget is not None and start is None)
     if run.method != "c3" or alone:
         return Job(run.source, run.method, run.params, seed, **shared)
     stage_2 = {name: value for name, value in run.params.items() if not name.startswith("cc_")}
-    return Job(run.source, "c3", stage_2, seed, start=stage_1(run, seed, start), **shared)
+    return Job(run.source, "c3", stage_2, seed, start=stage_1(run, seed, start, share), **shared)
 
 
-def stage_1(run: Resolved, seed: int, start: str | None = None) -> Job:
+def stage_1(run: Resolved, seed: int, start: str | None = None, share: float | None = None) -> Job:
     """The CC that a run of C3 starts from; with `start`, that network unchanged."""
     shared = set(methods.parameters("cc")) - {*STAGE, "start"}
     params = {name: value for name, value in run.params.items() if name in shared}
     params |= {name: run.params[f"cc_{name}"] for name in STAGE if f"cc_{name}" in run.params}
     params |= {} if start is None else given_network(start, seed)
-    return Job(run.source, "cc", params, seed, options=run.options)
+    return Job(run.source, "cc", params, seed, options=run.options, share=None if start is not None else share)
 
 
 def given_network(start: str, seed: int, epochs: int = 0) -> dict[str, Any]:

@@ -125,8 +125,9 @@ def rows(results: Iterable[Result]) -> list[Row]:
 def _place(result: Result) -> str:
     """The dataset, as the title of its table."""
     encoder = f", features of {result.encoder}" if result.encoder else ""
-    budget = result.job.budget
-    return f"{result.job.data}{encoder}" + ("" if budget is None else f", {budget:g} s of CPU time per run")
+    budget = "" if result.job.budget is None else f", {result.job.budget:g} s of CPU time per run"
+    share = "" if result.job.share is None else f", {result.job.share:.0%} of the epochs of each method"
+    return f"{result.job.data}{encoder}{budget}{share}"
 
 
 def cited() -> list[Row]:

@@ -76,7 +76,7 @@ def _fit(out: Path, folder: Path, job: Job) -> tuple[str, str, dict[str, Any]]:
     samples, run = data.load(job.data, **options), folder / "run"
     features = folder.parent / FEATURES  # all jobs on the same data share them
     open_run = partial(Run, source=job.data, options=options, page=False, features=features)
-    y = samples.y if job.method in SCORED and job.budget is None else None  # which takes CPU time
+    y = samples.y if job.method in SCORED and not job.is_limited else None  # which takes CPU time
     checkpoints = partial(_checkpoints, out, folder, job, Checkpoints if y is None else partial(EpochScores, y))
     finished = (run / "record.json").exists()
     before = _base_memory()
@@ -88,7 +88,7 @@ def _fit(out: Path, folder: Path, job: Job) -> tuple[str, str, dict[str, Any]]:
     wall = max(record.seconds, sum(stage["seconds"] for stage in record.stages))
     numbers: dict[str, Any] = {"scores": record.scores, "seconds": wall, "processor_seconds": seconds}
     numbers |= {"memory": peak_memory(), "memory_before": before}
-    if job.budget is not None:
+    if job.is_limited:
         numbers |= {"allowed": allowed.epochs, "share": allowed.share}
     if record.encoder is not None:
         training = SUPERVISION.get(record.encoder["labels"], "training unknown")
@@ -117,8 +117,8 @@ def _estimator(job: Job, out: Path, epochs: dict[str, int]) -> Any:
 
 
 def _allowance(job: Job, out: Path, samples: Dataset, run: Callable[..., Run]) -> Allowance:
-    """The epochs within the budget of the job, measured once for all seeds. True labels are left out."""
-    if job.budget is None:
+    """The epochs that the job may train, found once for all seeds. True labels are left out."""
+    if not job.is_limited:
         return Allowance()
     first = folder_of(out, replace(job, seed=0))
     place = first.with_name(f"{first.name}.budget")

@@ -67,6 +67,10 @@ def bench(
             metavar="SECONDS",
         ),
     ] = None,
+    share: Annotated[
+        float | None,
+        typer.Option("--share", help="Fraction of its own epochs that each method trains.", show_default="all"),
+    ] = None,
     jobs: Annotated[
         int, typer.Option("--jobs", help="Number of parallel runs; if more than 1, one thread each.", min=1)
     ] = 1,
@@ -106,7 +110,7 @@ def bench(
     if len(pair) != 2:
         raise InputError(f"--compare takes two methods, not {len(pair)}: for example --compare c3 cc.")
     k = opt.number_of_clusters(clusters)
-    given = (k, settings or [], recipe, labels, encoder, start, budget)
+    given = (k, settings or [], recipe, labels, encoder, start, budget, share)
     planned = plan(sources or [], _words(names), parse_seeds(seeds), *given)
     if steps is not None:
         _rehearse(planned, Rehearsal(steps, batch, gpu), folder, jobs, quiet)
