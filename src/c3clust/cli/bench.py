@@ -126,6 +126,7 @@ def bench(
     elif not quiet:
         opt.out(text, wrap=False)
         opt.out(f"Tables: {folder / 'table.md'}, .tex, .csv; runs.csv, differences.csv")
+    _plot(results, folder, quiet or as_json)
     if any(result.status == "failed" for result in results):
         raise typer.Exit(1)
 
@@ -217,6 +218,22 @@ def paper(
         opt.fail(str(other))
     if errors:
         raise errors[0]
+
+
+def _plot(results: "list[Result]", folder: Path, quiet: bool) -> None:
+    """Draw the plots; without matplotlib, say what they need."""
+    from c3clust.bench.statistics import rows
+    from c3clust.errors import MissingExtraError
+    from c3clust.paper import bench_plots
+
+    try:
+        files = bench_plots.write(folder, rows(results))
+    except MissingExtraError as error:
+        files = []
+        if not quiet:
+            opt.err(str(error))
+    if files and not quiet:
+        opt.out(f"Plots: {', '.join(str(path) for path in files if path.suffix == '.png')}")
 
 
 def _rehearse(planned: "list[Job]", rehearsal: "Rehearsal", folder: Path, jobs: int, quiet: bool) -> None:
