@@ -51,6 +51,9 @@ os.wait()
 """
 
 
+EDITS = ("label", "merge", "move", "discard", "split", "regroup")
+
+
 class Worker:
     """A process that runs one command at a time."""
 
@@ -136,7 +139,7 @@ def assert_agree(run, source, folder):
     assert {int(r["cluster"]): r["cluster_name"] for r in rows if r.get("cluster_name")} == names
     clusters = table(run / "clusters.csv")
     sizes = {int(row["cluster"]): int(row["samples"]) for row in clusters}
-    assert {i: size for i, size in sizes.items() if size} == Counter(labels.tolist())
+    assert {i: size for i, size in sizes.items() if size} == Counter(labels[labels >= 0].tolist())
     assert {int(row["cluster"]): row["name"] for row in clusters if row["name"]} == model._edits().names
     page = (run / "report.html").read_text()
     assert all(name in page for name in names.values())
@@ -195,6 +198,19 @@ class TwoWriters(RuleBasedStateMachine):
     def merge(self, who, clusters):
         self.start(who, "merge", *clusters[:2])
 
+    @rule(who=who, sample=st.integers(0, 59), cluster=cluster)
+    def move(self, who, sample, cluster):
+        self.start(who, "move", sample, cluster)
+
+    @rule(who=who, sample=st.integers(0, 59))
+    def new_cluster(self, who, sample):
+        self.count += 1
+        self.start(who, "move", sample, f"new {self.count}", "--new")
+
+    @rule(who=who, word=st.integers(0, 59), kind=st.sampled_from(["--samples", "--clusters"]))
+    def discard(self, who, word, kind):
+        self.start(who, "discard", word if kind == "--samples" else word % 4, kind)
+
     @rule(who=who)
     def undo(self, who):
         self.start(who, "undo")
@@ -228,7 +244,7 @@ class TwoWriters(RuleBasedStateMachine):
         words = [each[0] for each in done]
         for word in ("predict", "export", "report"):
             assert words.count(word) == sent.count(word), "reading a run is never refused"
-        self.depth += sum(word in ("label", "merge", "split", "regroup") for word in words) - words.count("undo")
+        self.depth += sum(word in EDITS for word in words) - words.count("undo")
         assert depth(self.run) == self.depth
         if "undo" not in words and "regroup" not in words:
             assert {each[2].partition("=")[2] for each in done if each[0] == "label"} <= names_in(self.run)
