@@ -232,3 +232,12 @@ def test_no_clusters_at_all_is_one_sentence(c3clust, three_kinds, tmp_path):
 
 def test_help_shows_brackets(c3clust):
     assert "[n, V, F]" in c3clust("fit", "--help").stdout
+
+
+def test_without_o_the_run_is_named_after_its_source(c3clust, photos, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for folder in (f"runs/{photos.name}", f"runs/{photos.name}-2"):
+        done = c3clust("fit", photos, "-k", "2", "--method", "kmeans")
+        assert done.returncode == 0, done.stderr
+        assert f"Run folder: {folder}\n" in done.stdout
+        assert (tmp_path / folder / "record.json").exists()

@@ -14,7 +14,7 @@ from PIL import Image
 from c3clust import KMeans, data
 from c3clust.errors import InputError, RunError
 from c3clust.report import editing
-from c3clust.report.export import _Names, export, export_run, safe_name
+from c3clust.report.export import FreeNames, export, export_run, safe_name
 
 
 def assignments(run, rows):
@@ -283,7 +283,7 @@ def test_many_files_of_one_name_need_one_look_each(monkeypatch):
             looked.append(name)
             return super().__contains__(name)
 
-    names = _Names()
+    names = FreeNames()
     names.taken = Counted()
     found = [names.free("0", "image.png") for _ in range(2000)]
     assert len(set(found)) == 2000

@@ -24,7 +24,7 @@ __all__ = ["demo", "fit", "resume"]
 def fit(
     source: Annotated[str | None, typer.Argument(help=opt.SOURCE, autocompletion=complete.data)] = None,
     *,
-    folder: opt.NewRun,
+    folder: opt.NamedRun = None,
     clusters: opt.Clusters = None,
     method: Annotated[
         str | None,
@@ -77,7 +77,7 @@ def fit(
 
     Examples:
 
-      c3clust fit photos/ -o runs/photos
+      c3clust fit photos/
 
       c3clust fit photos/ -k 8 -o runs/photos-8
 
@@ -100,6 +100,7 @@ def fit(
     options |= {"content": content}
     options |= opt.reading_options(column, cache, workers, memory, max_bad, outside)
     run = resolve(method, recipe, settings or [], source, k, params=params, options=options)
+    folder = folder or dist.of_first(lambda: opt.new_run(source or recipe or run.source))
     new = Run(
         folder,
         source=run.source,
@@ -165,9 +166,7 @@ def demo(folder: opt.NewRun = Path("runs/demo"), seed: opt.Seed = 0) -> None:
     from c3clust.recipes.resolve import resolve
     from c3clust.runs import Run
 
-    new, i = folder, 2
-    while new.exists():
-        new, i = folder.with_name(f"{folder.name}-{i}"), i + 1
+    new = opt.free_folder(folder)
     samples = data.load("digits")
     opt.err("1,797 handwritten digits of 8 x 8 pixels, 10 clusters, no labels used.")
     kmeans = methods.load("kmeans")(n_clusters=10, random_state=seed).fit(samples)

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import count
 from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import fill
@@ -55,6 +56,9 @@ Run = Annotated[
     Path, typer.Argument(help="The folder of a finished run.", show_default=False, autocompletion=complete.runs)
 ]
 NewRun = Annotated[Path, typer.Option("-o", "--out", help="The folder of the new run.")]
+NamedRun = Annotated[
+    Path | None, typer.Option("-o", "--out", help="The folder of the new run.", show_default="runs/NAME of the source")
+]
 SavedEncoder = Annotated[str | None, encoder_option("Encoder of the run; required if it is not built in.")]
 Seed = Annotated[int, typer.Option("--seed", help="Random seed: the same seed gives the same clusters.", min=0)]
 Recipe = Annotated[
@@ -123,6 +127,22 @@ def reading_options(
         "max_bad": max_bad,
         "outside": outside or None,
     }
+
+
+def new_run(name: str) -> Path:
+    """A folder in runs/ that does not exist, by the name of a source or a recipe.
+
+    >>> new_run("/home/me/Holiday 2024.tar.gz").as_posix()
+    'runs/Holiday 2024'
+    """
+    path = Path(name).absolute()
+    return free_folder(Path("runs") / ((path.name if path.is_dir() else path.name.partition(".")[0]) or "run"))
+
+
+def free_folder(folder: Path) -> Path:
+    """The folder, with a number appended if it exists."""
+    numbered = (folder.with_name(f"{folder.name}-{i}") for i in count(2))
+    return folder if not os.path.lexists(folder) else next(path for path in numbered if not os.path.lexists(path))
 
 
 def out(text: str, wrap: bool = True) -> None:

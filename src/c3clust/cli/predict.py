@@ -16,6 +16,7 @@ from c3clust.files.atomic import open_regular
 if TYPE_CHECKING:
     from c3clust.records.assignments import Assignments
     from c3clust.records.edits import Edits
+    from c3clust.report.sorting import Sorted
 
 __all__ = ["evaluate", "predict"]
 
@@ -33,6 +34,13 @@ def predict(
         list[str], typer.Argument(help=f"{opt.SOURCE} Or several image files.", autocompletion=complete.data)
     ],
     out: Annotated[Path | None, typer.Option("-o", "--out", help="A CSV file.", show_default="the screen")] = None,
+    to: Annotated[
+        Path | None, typer.Option("--to", help="Copy the images into the folders of an export, or of a new folder.")
+    ] = None,
+    min_confidence: Annotated[
+        float, typer.Option("--min-confidence", help="With --to: images with a lower confidence go to unsure/.")
+    ] = 0.5,
+    link: Annotated[bool, typer.Option("--link", help="With --to: link to the originals instead of copying.")] = False,
     encoder: opt.SavedEncoder = None,
     method: opt.Method = None,
     column: opt.Columns = None,
@@ -50,6 +58,8 @@ def predict(
 
       c3clust predict runs/photos tomorrow/ -o tomorrow.csv
 
+      c3clust predict runs/photos tomorrow/ --to sorted/
+
       c3clust predict photos.onnx tomorrow/
 
       c3clust predict runs/photos one.jpg --json
@@ -64,6 +74,8 @@ def predict(
         raise InputError(f"-o {out} cannot be written: the folder {out.parent} does not exist. Make it first.")
     if out is not None:
         _check_target(out)
+    if to is None and (link or min_confidence != 0.5):
+        raise InputError("--link and --min-confidence are of --to, the folder that images are copied to: add it.")
     source = sources[0] if len(sources) == 1 else _image_files(sources)
     shared = _join(run)
     model, reading = _load(run, {"device": device, "encoder": encoder, "method": method})
@@ -71,12 +83,37 @@ def predict(
     reading |= {name: value for name, value in given.items() if value is not None}
     samples = data.load(source, **reading, shared=shared)
     assignments = model.assign(samples, **({"shared": True} if shared else {}))
-    if opt.is_first():
-        _Prediction(run, source, out, assignments, model._edits(), samples.skipped).show(as_json)
+    if opt.is_first() and to is not None:
+        from c3clust.report import sorting
+
+        files = sorting.originals(source, assignments.names, outside)
+        edits = model._edits()
+        done = sorting.sort_into(to, assignments, edits, files, samples.x, min_confidence=min_confidence, link=link)
+        _show_sorted(done, samples.skipped, as_json)
+    if opt.is_first() and (to is None or out is not None):
+        _Prediction(run, source, out, assignments, model._edits(), samples.skipped).show(as_json and to is None)
     if shared:
         from c3clust import dist
 
         dist.leave()
+
+
+def _show_sorted(done: "Sorted", skipped: Sequence[Any], as_json: bool) -> None:
+    """What was copied where."""
+    if as_json:
+        counts = {"n": done.n, "folders": done.folders, "known": done.known, "missing": done.missing}
+        opt.json_out({"to": done.to, **counts, "page": done.page, "skipped": opt.skipped_plain(skipped)})
+        return
+    opt.out(f"{done.n:,} new images in {len(done.folders)} folders of {done.to}")
+    for folder, n in sorted(done.folders.items()):
+        opt.out(f"{n:7,}  {folder}")
+    if done.known:
+        opt.out(f"{len(done.known):,} were there already")
+    if done.page is not None:
+        opt.out(f"Page: {done.page}")
+    for name in done.missing:
+        opt.err(f"could not be read: {name}")
+    opt.print_skipped(skipped)
 
 
 def _check_target(out: Path) -> None:

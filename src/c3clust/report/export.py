@@ -28,11 +28,15 @@ from c3clust.errors import InputError
 from c3clust.files.atomic import sync
 from c3clust.files.text import to_cell
 from c3clust.records.assignments import Assignments
+from c3clust.records.edits import Edits
 from c3clust.records.record import RunRecord
 from c3clust.records.state import State
 from c3clust.report.sprites import as_pictures
 
-__all__ = ["Exported", "export", "export_run", "safe_name"]
+__all__ = [
+    "INDEX", "NO_CLUSTER", "UNSURE", "Exported", "FreeNames", "Original", "base_name", "export", "export_run",
+    "folder_names", "safe_name", "whole_file", "write_image",
+]  # fmt: skip
 
 UNSURE = "unsure"
 NO_CLUSTER = "outliers"
@@ -93,7 +97,7 @@ def export_run(
         raise InputError(_elsewhere(place))
     if refused := next((spans[name].refused for name in names if spans[name].refused), None):
         raise InputError(f"{place!r} has images that cannot be exported: {refused}.")
-    files: list[Original] = [_whole_file(spans[name], samples.x) or spans[name] for name in names]
+    files: list[Original] = [whole_file(spans[name], samples.x) or spans[name] for name in names]
     return export(run, to, files=files, min_confidence=min_confidence, link=link)
 
 
@@ -101,7 +105,7 @@ def _elsewhere(place: str) -> str:
     return f"{place!r} does not contain the images of this run: give their location with --source."
 
 
-def _whole_file(span: Span, stream: Stream) -> Path | None:
+def whole_file(span: Span, stream: Stream) -> Path | None:
     """The path of an image file; None if the image is part of an archive or a table."""
     temporary = stream.spool is not None and span.path == stream.spool.path
     own = not (temporary or span.refused or span.offset or span.chunk or span.stored >= 0 or span.deflated)
@@ -124,22 +128,16 @@ def export(
     """
     now = State.read(run_dir)
     names, clusters, confidence = now.assignments.names, now.assignments.clusters, now.assignments.confidence
-    cluster_names = {i: now.edits.name(i) for i in now.edits.live}
-    files = _checked(files, x, len(names), min_confidence)
-    digits = len(str(max(cluster_names, default=0)))
-    folders = {
-        i: f"{i:0{digits}d}" + (f"-{safe_name(name)}" if name != f"cluster {i}" else "")
-        for i, name in cluster_names.items()
-    }
-    folders[-1], cluster_names[-1] = NO_CLUSTER, "no cluster"
-    exported, taken = Exported(Path(to)), _Names()
+    cluster_names = {i: now.edits.name(i) for i in now.edits.live} | {-1: "no cluster"}
+    files, folders = _checked(files, x, len(names), min_confidence), folder_names(now.edits)
+    exported, taken = Exported(Path(to)), FreeNames()
     with _all_or_nothing(Path(to)) as here, _index(here) as index:
         for i, name in enumerate(names):
             unsure, cluster = min_confidence > 0 and not confidence[i] >= min_confidence, int(clusters[i])
             folder = UNSURE if unsure else folders[cluster]
-            target = here / folder / taken.free(folder, safe_name(_base(name, files[i])))
+            target = here / folder / taken.free(folder, base_name(name, files[i]))
             target.parent.mkdir(exist_ok=True)
-            if not _write(files[i], x, i, target, link):
+            if not write_image(files[i], x, i, target, link):
                 exported.missing.append(name)
                 continue
             exported.folders[folder] = exported.folders.get(folder, 0) + 1
@@ -154,6 +152,13 @@ def _index(folder: Path) -> Iterator[Callable[[Iterable[Any]], object]]:
         rows = csv.writer(file)
         rows.writerow(["name", "file", "cluster", "cluster_name", "confidence"])
         yield lambda row: rows.writerow([to_cell(cell) for cell in row])
+
+
+def folder_names(edits: Edits) -> dict[int, str]:
+    """The folder of each cluster in use: its number, and its name if it has one; of -1, samples in no cluster."""
+    digits = len(str(max(edits.live, default=0)))
+    named = {i: f"-{safe_name(edits.names[i])}" if i in edits.names else "" for i in edits.live}
+    return {i: f"{i:0{digits}d}{name}" for i, name in named.items()} | {-1: NO_CLUSTER}
 
 
 def safe_name(name: str) -> str:
@@ -219,6 +224,11 @@ def _all_or_nothing(to: Path) -> Iterator[Path]:
         raise
 
 
+def base_name(name: str, original: Original) -> str:
+    """The name of the copy of an image."""
+    return safe_name(_base(name, original))
+
+
 def _base(name: str, original: Original) -> str:
     if isinstance(original, Path):
         return original.name
@@ -236,14 +246,20 @@ def _extension(span: Span) -> str:
         return ""
 
 
-class _Names:
-    """The names of files in the folders of an export. The case of letters is ignored."""
+class FreeNames:
+    """The names of files in the folders of an export, which may exist already. The case of letters is ignored."""
 
-    def __init__(self) -> None:
-        self.taken, self.count = set[str](), dict[str, int]()
+    def __init__(self, to: Path | None = None) -> None:
+        self.to, self.taken, self.count, self.listed = to, set[str](), dict[str, int](), set[str]()
+
+    def _list(self, folder: str) -> None:
+        if self.to is not None and folder not in self.listed and (self.to / folder).is_dir():
+            self.taken |= {f"{folder}/{path.name}".casefold() for path in (self.to / folder).iterdir()}
+        self.listed.add(folder)
 
     def free(self, folder: str, name: str) -> str:
         """The name, with a number appended if the folder contains it already."""
+        self._list(folder)
         stem, suffix = os.path.splitext(name)
         key, candidate = f"{folder}/{name}".casefold(), name
         i = self.count.get(key, 1)
@@ -255,7 +271,7 @@ class _Names:
         return candidate
 
 
-def _write(original: Original, x: Any, i: int, target: Path, link: bool) -> bool:
+def write_image(original: Original, x: Any, i: int, target: Path, link: bool) -> bool:
     """Create the target; False if the original cannot be read."""
     if isinstance(original, Span):
         try:

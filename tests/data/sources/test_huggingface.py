@@ -11,7 +11,7 @@ from c3clust.data.io.stream import Stream
 from c3clust.data.io.subset import Subset
 from c3clust.data.shard import write_shards
 from c3clust.errors import DataError
-from c3clust.report.export import _whole_file
+from c3clust.report.export import whole_file
 from c3clust.training.order import epoch_order
 
 pyarrow = pytest.importorskip("pyarrow", reason="the extra c3clust[tables] is not installed")
@@ -143,7 +143,7 @@ def test_pictures_of_parquet_files_stay_where_they_are(table):
         np.testing.assert_array_equal(streamed.x[index], whole.x[index])
     np.testing.assert_array_equal(streamed.y, whole.y)
     assert streamed.names[::20] == ["0-0.png", "1-0.png", "2-0.png"]
-    assert _whole_file(streamed.x.spans[0], streamed.x) is None
+    assert whole_file(streamed.x.spans[0], streamed.x) is None
 
 
 def test_row_groups_that_are_too_large_are_copied(table, monkeypatch):

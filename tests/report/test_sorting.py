@@ -1,0 +1,85 @@
+import csv
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from c3clust.errors import InputError
+from c3clust.records.assignments import Assignments
+from c3clust.records.edits import Edits
+from c3clust.report.sorting import sort_into
+
+
+@pytest.fixture
+def pictures(tmp_path):
+    paths = []
+    for i in range(6):
+        path = tmp_path / "new" / f"{'<b>&' if i == 5 else ''}{i}.png"
+        path.parent.mkdir(exist_ok=True)
+        Image.fromarray(np.full((4, 4, 3), 40 * i, np.uint8)).save(path)
+        paths.append(path)
+    return paths
+
+
+def found(paths, clusters, confidence):
+    return Assignments([path.name for path in paths], np.array(clusters), np.array(confidence))
+
+
+def index(to):
+    with open(to / "index.csv", newline="") as file:
+        return {row["name"]: row for row in csv.DictReader(file)}
+
+
+def test_named_folders_unsure_and_none(pictures, tmp_path):
+    edits = Edits(12).label({3: "cats"})
+    to = tmp_path / "sorted"
+    done = sort_into(to, found(pictures, [3, 3, 0, -1, 0, 3], [0.9, 0.4, 0.9, 0.1, 0.9, 0.9]), edits, pictures)
+    assert done.folders == {"03-cats": 2, "unsure": 1, "00": 2, "outliers": 1}
+    assert (to / "03-cats" / "0.png").read_bytes() == pictures[0].read_bytes()
+    assert index(to)["1.png"]["cluster_name"] == "cats"
+    page = done.page.read_text()
+    assert "<b>&" not in page
+    assert 'src="03-cats/0.png"' in page
+    assert "6 new images" in page
+
+
+def test_a_second_time_adds_and_overwrites_nothing(pictures, tmp_path):
+    edits, to = Edits(3).label({1: "cats"}), tmp_path / "sorted"
+    sort_into(to, found(pictures[:3], [1, 1, 0], [0.9] * 3), edits, pictures[:3])
+    (to / "mine.txt").write_text("kept")
+    (to / "1-cats" / "4.png").write_text("my own file")
+    renamed = edits.merge([2, 1])  # has another number now, and the name of the folder
+    done = sort_into(to, found(pictures[:5], [2] * 5, [0.9] * 5), renamed, pictures[:5])
+    assert done.known == ["0.png", "1.png", "2.png"]
+    assert done.folders == {"1-cats": 2}
+    assert (to / "1-cats" / "4.png").read_text() == "my own file"
+    assert (to / "1-cats" / "4-2.png").read_bytes() == pictures[4].read_bytes()
+    assert [row["file"] for row in index(to).values()] == [
+        "1-cats/0.png", "1-cats/1.png", "0/2.png", "1-cats/3.png", "1-cats/4-2.png",
+    ]  # fmt: skip
+    assert [path.name for path in sorted(to.glob("new-*.html"))] == ["new-1.html", "new-2.html"]
+    assert not list(to.glob(".*"))
+    assert (to / "mine.txt").exists()
+
+
+def test_other_images_of_the_same_name_are_new(pictures, tmp_path):
+    to = tmp_path / "sorted"
+    sort_into(to, found(pictures[:1], [0], [0.9]), Edits(2), pictures[:1])
+    Image.fromarray(np.full((4, 4, 3), 255, np.uint8)).save(pictures[0])
+    assert sort_into(to, found(pictures[:1], [0], [0.9]), Edits(2), pictures[:1]).folders == {"0": 1}
+    assert {path.name for path in (to / "0").iterdir()} == {"0.png", "0-2.png"}
+
+
+def test_a_folder_that_is_no_export_is_refused(pictures, tmp_path):
+    with pytest.raises(InputError, match=r"no index\.csv"):
+        sort_into(tmp_path, found(pictures, [0] * 6, [1] * 6), Edits(1), pictures)
+    (tmp_path / "index.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(InputError, match="not the index"):
+        sort_into(tmp_path, found(pictures, [0] * 6, [1] * 6), Edits(1), pictures)
+
+
+def test_a_missing_original_is_named(pictures, tmp_path):
+    pictures[1].unlink()
+    done = sort_into(tmp_path / "to", found(pictures, [0] * 6, [1] * 6), Edits(1), pictures)
+    assert done.missing == ["1.png"]
+    assert done.n == 5
