@@ -234,6 +234,17 @@ def test_help_shows_brackets(c3clust):
     assert "[n, V, F]" in c3clust("fit", "--help").stdout
 
 
+def test_large_images_are_read_on_request(c3clust, photos, tmp_path, monkeypatch):
+    monkeypatch.setenv("C3CLUST_MAX_PIXELS", "100")
+    words = ("fit", photos, "-k", "2", "--method", "kmeans")
+    refused = c3clust(*words, "-o", tmp_path / "no")
+    assert refused.returncode == 2
+    assert "too large: 16 × 16 pixels" in refused.stderr
+    assert c3clust(*words, "-o", tmp_path / "run", "--max-pixels", "256").returncode == 0
+    monkeypatch.setenv("C3CLUST_MAX_PIXELS", "100")
+    assert c3clust("split", tmp_path / "run", "0").returncode == 0
+
+
 def test_without_o_the_run_is_named_after_its_source(c3clust, photos, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for folder in (f"runs/{photos.name}", f"runs/{photos.name}-2"):

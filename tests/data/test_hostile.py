@@ -186,7 +186,7 @@ def peak_memory():
 
 def test_a_limit_on_pixels_and_bytes_of_one_image(photos, monkeypatch):
     monkeypatch.setenv("C3CLUST_MAX_PIXELS", "63")
-    with pytest.raises(DataError, match="8 × 8 pixels, more than the 63"):
+    with pytest.raises(DataError, match="too large: 8 × 8 pixels, more than 63"):
         data.load(photos)
     monkeypatch.setenv("C3CLUST_MAX_IMAGE", "20")
     with pytest.raises(DataError, match="bytes, more than the 20"):

@@ -18,6 +18,15 @@ def test_exact_and_near_copies_join_one_group():
     assert found.similarity[4] == pytest.approx(0.9)
 
 
+def test_a_name_of_a_copy_is_no_original():
+    exact, named = np.array([0, 1, 0, 3, 0]), np.array([True, True, True, False, False])
+    found = Duplicates.of(exact, np.array([[1, 3]]), np.array([0.9]), named)
+    assert found.original.tolist() == [4, 3, 4, 3, 4]
+    assert found.similarity[[0, 1, 2]].tolist() == [1, 0.9, 1]
+    assert np.isnan(found.similarity[[3, 4]]).all()
+    assert Duplicates.of(exact, np.empty((0, 2), int), np.empty(0), named | True).original.tolist() == [0, 1, 0, 3, 0]
+
+
 def test_written_and_read(tmp_path):
     found = Duplicates.of(np.array([0, 1, 1, 3, 4]), np.array([[0, 4]]), np.array([0.87654321]))
     found.write(tmp_path, NAMES)

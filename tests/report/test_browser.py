@@ -57,6 +57,24 @@ def test_the_summary_says_what_was_found(visit, made):
     assert page.title() == "600 images in 10 clusters"
 
 
+def test_the_enlarged_image_leads_through_its_cluster(visit, made):
+    page = visit(made.url)
+    page.locator("#gallery .thumb").first.click()
+    first = page.locator("dialog.one td").first.inner_text()
+    assert "Next best" in page.locator("dialog.one").inner_text()
+    page.locator("dialog.one button", has_text="Next").click()
+    second = page.locator("dialog.one td").first.inner_text()
+    assert page.locator("dialog.one").count() == 1
+    page.keyboard.press("Enter")  # the button keeps the focus
+    third = page.locator("dialog.one td").first.inner_text()
+    assert len({first, second, third}) == 3
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowLeft")
+    assert page.locator("dialog.one td").first.inner_text() == first
+    page.keyboard.press("Escape")
+    assert page.locator("dialog").count() == 0
+
+
 LOOKS = [(1280, "light"), (1280, "dark"), (375, "light"), (375, "dark")]
 
 

@@ -60,6 +60,7 @@ def fit(
     workers: opt.Workers = None,
     memory: opt.Memory = None,
     max_bad: opt.MaxBad = 0.05,
+    max_pixels: opt.MaxPixels = None,
     outside: opt.Outside = False,
     recipe: opt.Recipe = None,
     start: opt.Start = None,
@@ -98,7 +99,7 @@ def fit(
     params |= {"guard": None if guard else False, "outliers": outliers or None, "verbose": verbose, "start": start}
     options = {"labels": labels, "embeddings": embeddings, "image_size": image_size, "kind": kind}
     options |= {"content": content}
-    options |= opt.reading_options(column, cache, workers, memory, max_bad, outside)
+    options |= opt.reading_options(column, cache, workers, memory, max_bad, outside, max_pixels)
     run = resolve(method, recipe, settings or [], source, k, params=params, options=options)
     folder = folder or dist.of_first(lambda: opt.new_run(source or recipe or run.source))
     new = Run(
@@ -217,7 +218,7 @@ def _print_result(
             opt.print_scores(_stage_scores(record))
         if skipped := record.data["skipped"]:
             opt.print_skipped(skipped)
-            opt.out(f"{len(skipped):,} unreadable files were skipped; record.json lists them all")
+            opt.out(f"{len(skipped):,} files were skipped; record.json lists them all")
         _print_summary(folder, record, summary)
     if dist.world_size() > 1:
         dist.leave()
@@ -261,10 +262,14 @@ def _taken(record: "RunRecord") -> str:
 
 
 def _left(record: "RunRecord") -> list[str]:
-    """What was not clustered: unreadable files, and other content of the source."""
-    n = len(record.data["skipped"])
-    unreadable = [f"{n:,} unreadable {'file' if n == 1 else 'files'}"] if n else []
-    return [*unreadable, *record.data.get("left", [])]
+    """What was not clustered: files that are too large or unreadable, and other content of the source."""
+    skipped = record.data["skipped"]
+    large = sum(reason.startswith("too large") for _, reason in skipped)
+    counts = (("unreadable", len(skipped) - large), ("too large", large))
+    return [
+        *(f"{n:,} {'file' if n == 1 else 'files'} {what}" for what, n in counts if n),
+        *record.data.get("left", []),
+    ]
 
 
 def _print_summary(folder: Path, record: "RunRecord", summary: "Summary | None") -> None:

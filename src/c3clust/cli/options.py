@@ -84,6 +84,12 @@ Columns = Annotated[
         show_default="all",
     ),
 ]
+MaxPixels = Annotated[
+    int | None,
+    data_option(
+        "--max-pixels", help="Pixels of one image; larger JPEGs are read reduced.", show_default="89478485", min=1
+    ),
+]
 Outside = Annotated[bool, data_option("--outside", help="Allow a list of images to name files outside of its folder.")]
 Cache = Annotated[Path | None, data_option("--cache", help="Folder that stores decoded images for later runs.")]
 Workers = Annotated[
@@ -117,6 +123,7 @@ def reading_options(
     memory: int | None,
     max_bad: float,
     outside: bool = False,
+    max_pixels: int | None = None,
 ) -> dict[str, Any]:
     """How files are read: options for `data.load`, which counts memory in bytes."""
     return {
@@ -126,6 +133,7 @@ def reading_options(
         "memory": None if memory is None else memory * 2**20,
         "max_bad": max_bad,
         "outside": outside or None,
+        "max_pixels": max_pixels,
     }
 
 

@@ -49,6 +49,7 @@ def predict(
     workers: opt.Workers = None,
     memory: opt.Memory = None,
     max_bad: opt.MaxBad = 0.05,
+    max_pixels: opt.MaxPixels = None,
     outside: opt.Outside = False,
     as_json: opt.AsJson = False,
 ) -> None:
@@ -79,7 +80,7 @@ def predict(
     source = sources[0] if len(sources) == 1 else _image_files(sources)
     shared = _join(run)
     model, reading = _load(run, {"device": device, "encoder": encoder, "method": method})
-    given = opt.reading_options(column, cache, workers, memory, max_bad, outside)
+    given = opt.reading_options(column, cache, workers, memory, max_bad, outside, max_pixels)
     reading |= {name: value for name, value in given.items() if value is not None}
     samples = data.load(source, **reading, shared=shared)
     assignments = model.assign(samples, **({"shared": True} if shared else {}))

@@ -9,6 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from c3clust import checks
 from c3clust.data import sources
 from c3clust.data.io.originals import Originals
 from c3clust.data.io.pictures import drawn
@@ -25,6 +26,7 @@ from c3clust.data.sources.table import from_frame, is_frame
 from c3clust.data.sources.texts import are_texts, from_texts
 from c3clust.errors import DataError, InputError, suggest
 from c3clust.files.atomic import expanded
+from c3clust.files.limits import set_limit
 
 SUBSET = re.compile(r"(?P<name>.+)-(?P<thousands>[1-9][0-9]*)k")
 
@@ -83,6 +85,7 @@ def load(
     originals: bool | None = None,
     limit: int | None = None,
     shared: bool = False,
+    max_pixels: int | None = None,
 ) -> Dataset:
     """Load a dataset.
 
@@ -142,12 +145,18 @@ def load(
         Keep at most this many samples, drawn as for a name with a size. Other image files are not read.
     shared : bool
         All processes of a group (docs/SCALING.md) make this call: each decodes a part of the files, and gets all.
+    max_pixels : int, optional
+        Pixels that one image may have, from now on in this process. Default: 89,478,485, or the environment variable
+        C3CLUST_MAX_PIXELS. Larger JPEGs are decoded at a reduced size; other images are skipped as too large.
 
     Returns
     -------
     Samples, Texts or Table
     """
     cache = Path(cache) if cache else None
+    if max_pixels is not None:
+        checks.whole("max_pixels", max_pixels, why="it is a number of pixels. A usual value is 200000000.")
+        set_limit("C3CLUST_MAX_PIXELS", max_pixels)
     options = Options(
         None if labels is None else str(labels), image_size, channels, max_bad, memory, workers, cache, largest,
         embeddings, kind, content, tuple(columns), tuple(words), pixel_max, outside, originals, limit, shared=shared,

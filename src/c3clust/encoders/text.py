@@ -46,8 +46,8 @@ ABOUT = {
     "name": "all-MiniLM-L6-v2",
     "what": "a sentence encoder of 6 layers for English, 384 features",
     "licence": "Apache-2.0",
-    "labels": "yes",
-    "trained_on": "a billion pairs of sentences, some with human labels (SNLI, MultiNLI)",
+    "labels": "no",
+    "trained_on": "a billion pairs of sentences, without classes; people judged some of the pairs (SNLI, MultiNLI)",
 }
 
 

@@ -7,7 +7,7 @@ import os
 
 from c3clust.errors import InputError
 
-__all__ = ["DEFAULTS", "bomb", "limit", "unpacked_limit"]
+__all__ = ["DEFAULTS", "bomb", "limit", "set_limit", "unpacked_limit"]
 
 DEFAULTS = {
     "C3CLUST_MAX_JSON": 32 * 2**20,  # bytes of one JSON file
@@ -31,6 +31,11 @@ def limit(name: str) -> int:
     if given and not given.isdecimal():
         raise InputError(f"The environment variable {name}={given!r} is not an integer: unset it, or change it.")
     return int(given) if given else DEFAULTS[name]
+
+
+def set_limit(name: str, value: int) -> None:
+    """Replace a limit, in this process and those that it starts."""
+    os.environ[name] = str(int(value))
 
 
 def unpacked_limit(size: int) -> int:

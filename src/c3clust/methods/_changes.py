@@ -12,6 +12,7 @@ import numpy as np
 
 from c3clust import checks, data, encoders, metrics
 from c3clust.consensus.fit import fit_heads
+from c3clust.data.io.remote import is_url
 from c3clust.data.samples import Dataset
 from c3clust.errors import InputError, RunError
 from c3clust.estimator.splits import Split
@@ -59,6 +60,8 @@ class _Open:
             if config.source is None:
                 raise RunError(f"{self.run} was fitted from Python: pass its samples as X=.")
             X, options = config.source, options | config.options
+            if not data.is_name(X) and not is_url(X) and not Path(X).exists():
+                raise RunError(f"{X} had the samples of {self.run} and does not exist: give their place with --source.")
         dataset = data.load(X, **options) if isinstance(X, str | Path) else self.estimator.read_samples(X)
         if [str(name) for name in dataset.names] != list(self.found.names):
             raise RunError(

@@ -20,7 +20,8 @@ COLUMNS = ("name", "copy_of", "kind", "similarity")
 @dataclass(frozen=True, eq=False)
 class Duplicates:
     """original: [n] the position of the sample that each one is a copy of, its own if it is none; similarity: [n], 1
-    for exact copies, NaN for samples that are not copies. The first sample of a group is its original.
+    for exact copies, NaN for samples that are not copies. The original of a group is its first sample, of those that
+    are not named like a copy.
     """
 
     original: np.ndarray
@@ -31,8 +32,12 @@ class Duplicates:
         return cls(np.arange(n), np.full(n, np.nan))
 
     @classmethod
-    def of(cls, exact: np.ndarray, pairs: np.ndarray, similarity: np.ndarray) -> "Duplicates":
+    def of(
+        cls, exact: np.ndarray, pairs: np.ndarray, similarity: np.ndarray, named: np.ndarray | None = None
+    ) -> "Duplicates":
         """Join exact copies (`exact` [n]: the first of each) and pairs [P, 2] of near ones into groups.
+
+        named: [n] whether the name of a sample is that of a copy; such a sample is an original only among its like.
 
         >>> found = Duplicates.of(np.array([0, 1, 0, 3]), np.array([[0, 3]]), np.array([0.9]))
         >>> found.original.tolist(), found.similarity.tolist()
@@ -44,12 +49,14 @@ class Duplicates:
         n = len(exact)
         graph = csr_matrix((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), (n, n))
         group = connected_components(graph, directed=False)[1][exact]
-        _, first, inverse = np.unique(group, return_index=True, return_inverse=True)
-        original = first[inverse]
+        order = np.arange(n) if named is None else np.argsort(named, kind="stable")
+        _, first, inverse = np.unique(group[order], return_index=True, return_inverse=True)
+        original = np.empty(n, np.int64)
+        original[order] = order[first][inverse]
         best = np.zeros(n)  # of near copies: the largest similarity to another of the group
         for column in (0, 1):
             np.maximum.at(best, pairs[:, column], similarity)
-        best = np.where(exact != np.arange(n), 1.0, best)
+        best = np.where(np.bincount(exact, minlength=n)[exact] > 1, 1.0, best)
         return cls(original, np.where(original == np.arange(n), np.nan, best))
 
     @property

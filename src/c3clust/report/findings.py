@@ -115,7 +115,9 @@ def empty(facts: Facts) -> Iterator[Finding]:
         asked, verb = facts.record.n_clusters, "has" if len(empties) == 1 else "have"
         found = asked - len(empties)
         text = f"{facts.listing(empties)} {verb} no {facts.noun}s: there are {found} clusters instead of {asked}."
-        advice = f"That may be correct: fit again with -k {found} to avoid empty clusters."
+        advice = "That may be correct, or the method failed to use them: leave out -k to have the number estimated."
+        if facts.record.choice is not None and facts.record.choice["runner_up"] == found:
+            advice = f"The evidence for {found} is nearly as good: fit again with -k {found}."
         yield Finding("warn", "empty", text, advice)
 
 
@@ -153,12 +155,19 @@ def unsure(facts: Facts) -> Iterator[Finding]:
 
 def unreadable(facts: Facts) -> Iterator[Finding]:
     """Files that were skipped."""
-    if skipped := facts.record.data.get("skipped"):
-        listed = ", ".join(f"{name} ({reason})" for name, reason in skipped[:3])
-        more = f", and {len(skipped) - 3:,} more" if len(skipped) > 3 else ""
-        files = "1 file was" if len(skipped) == 1 else f"{len(skipped):,} files were"
-        text = f"{files} unreadable and skipped: {listed}{more}."
-        yield Finding("warn", "unreadable", text, "Repair or remove them; the other files are not affected.")
+    skipped = facts.record.data.get("skipped") or []
+    large, pointers = ([row for row in skipped if row[1].startswith(how)] for how in ("too large", "a Git LFS pointer"))
+    bad = [row for row in skipped if row not in large and row not in pointers]
+    for found, kind, what, advice in (
+        (large, "too_large", "too large and skipped", "Read them with --max-pixels, or save them smaller."),
+        (pointers, "pointers", "Git LFS pointers, not images, and skipped", "Run git lfs pull, and fit again."),
+        (bad, "unreadable", "unreadable and skipped", "Repair or remove them; the other files are not affected."),
+    ):
+        if found:
+            listed = ", ".join(f"{name} ({reason})" for name, reason in found[:3])
+            more = f", and {len(found) - 3:,} more" if len(found) > 3 else ""
+            files = "1 file was" if len(found) == 1 else f"{len(found):,} files were"
+            yield Finding("warn", kind, f"{files} {what}: {listed}{more}.", advice)
 
 
 def sparse(facts: Facts) -> Iterator[Finding]:

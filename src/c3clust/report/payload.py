@@ -135,6 +135,7 @@ def _items(view: View) -> dict[str, Any]:
         "confidence": [_number(value) for value in view.confidence],
         "class": view.y.tolist() if view.classes else None,
         "typical": [_number(value) for value in view.closeness()],
+        "second": view.second().tolist(),
         "text": view.texts,
         "copy": view.is_copy.tolist() if view.n_copies else None,
         "copies": _folded(view),

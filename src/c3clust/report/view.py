@@ -91,6 +91,17 @@ class View:
         """How close each of the m samples is to the centre of its cluster; larger is closer. [m]"""
         return closeness(self.z.astype(np.float32), self.centres[self.labels], self.unit)
 
+    def second(self) -> np.ndarray:
+        """The cluster whose centre is nearest to each of the m samples, but for their own; -1 if there is none. [m]"""
+        centres, z = self.centres.astype(np.float32), self.z.astype(np.float32)
+        length = np.maximum(np.linalg.norm(centres, axis=1), 1e-12)
+        near = (z @ (centres / length[:, None]).T) if self.unit else 2 * z @ centres.T - length**2
+        near[:, self.sizes == 0] = -np.inf
+        near[:, self.n_clusters :] = -np.inf
+        near[np.arange(len(near)), self.labels] = -np.inf
+        best = near.argmax(axis=1)
+        return np.where(np.isfinite(near[np.arange(len(near)), best]), best, -1)
+
     def similarity(self) -> np.ndarray:
         """Of each pair of centres: cosine for unit z, else minus the distance; -inf for empty clusters. [M, M]"""
         c = self.centres.astype(np.float64)

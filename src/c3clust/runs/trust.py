@@ -11,7 +11,14 @@ from c3clust.runs.run import FEATURES
 
 __all__ = ["trusted"]
 
-OWN = ("cache", "root", "outside", "workers", "memory")  # options of `data.load` that an untrusted run must not set
+OWN = (
+    "cache",
+    "root",
+    "outside",
+    "workers",
+    "memory",
+    "max_pixels",
+)  # options of `data.load` that an untrusted run must not set
 
 
 def trusted(
@@ -20,8 +27,8 @@ def trusted(
     """The config with what the user gives now. RunError if an untrusted run names what the user does not.
 
     A run of the same user, which its seal proves, repeats what that user requested. Of another run, the source and an
-    encoder that is not built in must be given; cache, root, outside, workers and memory are those that are given, or
-    the defaults. A file of labels that it names is not read.
+    encoder that is not built in must be given; cache, root, outside, workers, memory and max_pixels are those that are
+    given, or the defaults. A file of labels that it names is not read.
     """
     unknown = set(config.options) - set(inspect.signature(data.load).parameters)
     if unknown:

@@ -189,3 +189,26 @@ def test_random_bytes_never_raise_anything_else(encode, picture):
             continue
         except (UserWarning, Warning):
             continue  # here warnings are errors; a run ignores those about odd metadata
+
+
+@pytest.mark.usefixtures("either_decoder")
+def test_a_jpeg_above_the_limit_is_decoded_at_a_reduced_size(encode, picture, monkeypatch):
+    image = picture(640, 480)
+    whole = decode(encode(image, "JPEG", quality=95), 32)
+    monkeypatch.setenv("C3CLUST_MAX_PIXELS", "100000")
+    np.testing.assert_array_equal(decode(encode(image, "JPEG", quality=95), 32), whole)
+    assert longest_side(encode(image, "JPEG")) == 640
+    for data in (encode(image, "PNG"), encode(image, "JPEG", progressive=True)):
+        with pytest.raises(Unreadable, match=r"too large: 640 × 480 pixels.*--max-pixels"):
+            decode(data, 32)
+    with pytest.raises(Unreadable, match="too large"):
+        decode(encode(image, "JPEG"), 320)  # its reduced size is above the limit too
+    monkeypatch.setenv("C3CLUST_MAX_PIXELS", "10000")
+    with pytest.raises(Unreadable, match="too large"):
+        decode(encode(image, "JPEG"), 32)
+
+
+def test_a_git_lfs_pointer_is_named():
+    pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
+    with pytest.raises(Unreadable, match=r"Git LFS pointer.*git lfs pull"):
+        decode(pointer, 32)

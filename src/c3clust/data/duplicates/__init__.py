@@ -13,6 +13,7 @@ neighbours by rows, pairs by blocks.
 import hashlib
 import re
 from collections import Counter
+from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ MOST = 50_000  # samples among which near copies are looked for; beyond, only ex
 NARROW = 64  # features: vectors up to here are columns of a table
 SHARED = 0.9  # of the words of two texts
 CHUNK = 256
+COPY = re.compile(r"(?i).(\s\(\d+\)|[\s_-]+(copy|kopie|copie|copia)(\s*\(?\d+\)?)?)$")  # of a name without extension
 
 
 def find(dataset: Dataset, features: Any = None) -> Duplicates:
@@ -46,7 +48,17 @@ def find(dataset: Dataset, features: Any = None) -> Duplicates:
     pairs, similarity = np.empty((0, 2), int), np.empty(0)
     if 1 < len(distinct) <= MOST:
         pairs, similarity = _near(dataset, features, distinct)
-    return Duplicates.of(original, distinct[pairs], similarity)
+    named = np.array([is_copy_name(name) for name in dataset.names])
+    return Duplicates.of(original, distinct[pairs], similarity, named)
+
+
+def is_copy_name(name: str) -> bool:
+    """Whether a file is called as file managers call copies.
+
+    >>> [is_copy_name(name) for name in ("a/IMG (1).JPG", "IMG copy 2.jpg", "IMG - Kopie.jpg", "IMG.jpg", "copy.jpg")]
+    [True, True, True, False, False]
+    """
+    return COPY.search(PurePosixPath(name).stem) is not None
 
 
 def _keys(dataset: Dataset) -> list[bytes] | None:

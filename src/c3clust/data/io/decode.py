@@ -3,7 +3,8 @@
 Every image is rotated upright (EXIF), converted to 8-bit RGB, and resized to S × S with an antialiased bilinear
 filter, without cropping, as in the paper's evaluation. The first frame of an animation is used; transparency is
 composited on white; 16-bit values are divided by 257. JPEGs much larger than S are decoded at a reduced scale of at
-least 2 S; for crops, of at least S in the smallest crop. simplejpeg decodes JPEG if it is installed, Pillow all else.
+least 2 S; for crops, of at least S in the smallest crop. So they may have more pixels than other images. simplejpeg
+decodes JPEG if it is installed, Pillow all else.
 """
 
 import io
@@ -33,6 +34,9 @@ TURNS = {2: "FLIP_LEFT_RIGHT", 3: "ROTATE_180", 4: "FLIP_TOP_BOTTOM", 5: "TRANSP
 TURNS |= {6: "ROTATE_270", 7: "TRANSVERSE", 8: "ROTATE_90"}
 SIDEWAYS = ("TRANSPOSE", "ROTATE_270", "TRANSVERSE", "ROTATE_90")  # width and height change places
 JPEG = ("JPEG", "MPO")
+REDUCED = 16  # times the limit of pixels: the size of a JPEG that is decoded at a reduced scale
+TOO_LARGE = "too large"  # how the reason begins for images that could be read, but are not
+POINTER = b"version https://git-lfs.github.com/"
 
 
 def is_image_name(name: str) -> bool:
@@ -83,7 +87,7 @@ def decoder() -> str:
 def longest_side(data: bytes) -> int:
     """The longer side in pixels, read from the header."""
     with _reasons(data):
-        return max(_open(data).size)
+        return max(_open(data, 1).size)
 
 
 def decode(data: bytes, size: int) -> np.ndarray:
@@ -91,7 +95,7 @@ def decode(data: bytes, size: int) -> np.ndarray:
     from PIL.Image import Resampling
 
     with _reasons(data):
-        image = _open(data)
+        image = _open(data, 2 * size)
         pixels = _pixels(image, data, 2 * size)
         turn = _turn(image)  # after decoding: Pillow itself rotates TIFFs while it decodes them
         picture = _to_rgb(pixels)
@@ -111,13 +115,14 @@ def decode_crops(data: bytes, draw: Callable[[int, int], np.ndarray], size: tupl
     from PIL.Image import Resampling
 
     with _reasons(data):
-        image = _open(data)
+        image = _open(data, max(size))
         if image.format not in JPEG:
             image.load()  # Pillow itself rotates TIFFs while it decodes them
         turn = _turn(image)
         width, height = image.size if turn is None or turn.name not in SIDEWAYS else image.size[::-1]
         boxes = draw(height, width)
         least = -(-min(width, height) * max(size) // max(1, int(boxes[:, 2:].min())))
+        _check_size(image, least)
         picture = _to_rgb(_pixels(image, data, least))
         picture = picture if turn is None else picture.transpose(turn)
         scale = np.array([picture.height / height, picture.width / width] * 2)
@@ -147,22 +152,35 @@ def _not_readable(data: bytes) -> str:
     """Why no decoder reads these bytes. Those of HEIC begin with a size, "ftyp" and the kind."""
     if data[4:8] == b"ftyp" and data[8:12] in HEIF_KINDS and "HEIF" not in formats():
         return "a HEIC image: pip install 'c3clust[heic]' to read it"
+    if data.startswith(POINTER):
+        return "a Git LFS pointer, not the image itself: run git lfs pull"
     return "not a readable image: damaged, or of another format"
 
 
-def _open(data: bytes) -> "Image":
-    """Open the image; its size is checked before any pixel is decoded."""
+def _open(data: bytes, least: int) -> "Image":
+    """Open the image; its size is checked before any pixel is decoded. least: side of a JPEG that is reduced."""
     from PIL import Image
 
     if not data:
         raise Unreadable("an empty file")
-    most = limit("C3CLUST_MAX_PIXELS")
-    Image.MAX_IMAGE_PIXELS = max(Image.MAX_IMAGE_PIXELS or 0, most)
+    Image.MAX_IMAGE_PIXELS = max(Image.MAX_IMAGE_PIXELS or 0, REDUCED * limit("C3CLUST_MAX_PIXELS"))
     image = Image.open(io.BytesIO(data), formats=formats())
-    width, height = image.size
-    if width * height > most:
-        raise Unreadable(f"{width:,} × {height:,} pixels, more than the {most:,} that one image may have")
+    _check_size(image, least)
     return image
+
+
+def _check_size(image: "Image", least: int) -> None:
+    """Unreadable if the image has too many pixels; a JPEG is counted at the scale at which it is decoded.
+
+    Not a progressive one, which needs the memory of the whole image at any scale.
+    """
+    (width, height), most = image.size, limit("C3CLUST_MAX_PIXELS")
+    reduced = image.format in JPEG and not image.info.get("progressive") and width * height <= REDUCED * most
+    w, h = _reduced(image.size, least) if reduced else image.size
+    if w * h > most:
+        raise Unreadable(
+            f"{TOO_LARGE}: {width:,} × {height:,} pixels, more than {most:,}. Raise the limit with --max-pixels"
+        )
 
 
 def _turn(image: "Image") -> "Transpose | None":

@@ -45,13 +45,19 @@ function openCluster(id) {
   openDialog("many", h("div", {}, h("h2", {}, mark(rank.get(id)), heading(c)), h("p", { class: "small" }, shown)), order, grid, more);
   show(0);
 }
-function openItem(row) {
+/* One image; the arrow keys and two buttons lead through its cluster. */
+function openItem(row, focus = null) {
   const id = items.cluster[row], known = className(row), confidence = items.confidence[row];
   const file = original(row), name = file === null ? items.name[row] : h("a", { href: file, target: "_blank", rel: "noopener", title: "Open the original file" }, items.name[row]);
   const facts = [["Name", name], ["Cluster", byId(id).name], ["Confidence", percent(confidence, 1)]];
+  if (items.second[row] >= 0) facts.push(["Next best", byId(items.second[row]).name]);
+  const rows = rowsOf(id), at = rows.indexOf(row);
+  const step = (by) => { box.close(); openItem(rows[(at + by + rows.length) % rows.length], by); };
+  const steps = at < 0 || rows.length < 2 ? null : [[-1, "Previous"], [1, "Next"]].map(([by, text]) =>
+    h("button", { type: "button", class: "quiet", "data-step": String(by), onclick: () => step(by) }, text));
   if (known !== null) facts.push(["Class", known]);
   if (items.copies && items.copies[row]) facts.push(["Copies", count(items.copies[row])]);
-  const box = openDialog("one", h("h2", {}, capital(run.noun)), null,
+  const box = openDialog("one", h("h2", {}, capital(run.noun)), steps,
     items.text ? h("p", { class: "whole" }, items.text[row]) : null,
     thumbs ? place(h("div", { role: "img", "aria-label": items.name[row] }), row, thumbs.pixelated ? 280 : 2 * Math.max(thumbs.width, thumbs.height)) : null,
     table(facts),
@@ -59,6 +65,10 @@ function openItem(row) {
       for (const other of document.querySelectorAll("dialog")) other.close();
       jump(id);
     } }, `Go to ${byId(id).name}`));
+  if (steps) {
+    box.addEventListener("keydown", (event) => { if (event.key === "ArrowLeft" || event.key === "ArrowRight") step(event.key === "ArrowLeft" ? -1 : 1); });
+    if (focus !== null) box.querySelector(`[data-step="${focus}"]`).focus();
+  }
   return box;
 }
 const table = (rows) => h("table", { class: "pairs" }, h("tbody", {}, rows.map(([key, value]) => h("tr", {}, h("th", { scope: "row" }, key), h("td", {}, value)))));
