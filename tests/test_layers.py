@@ -16,6 +16,7 @@ LAYERS = [
     {"data", "augment", "networks"},
     {"report", "encoders"},
     {"features"},
+    {"review"},
     {"training"},
     {"consensus"},
     {"runs"},

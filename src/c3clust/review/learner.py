@@ -1,0 +1,201 @@
+"""Learner: clusters that follow the answers of a person.
+
+The model's own probabilities are the prior mean of a Gaussian process over the samples; what a pin says beyond them is
+observed with noise, and spreads to the samples near it (Rasmussen, Williams, Gaussian Processes for Machine Learning,
+2006, chapter 2.7 and 5.4.2). Where a pin confirms the model, nothing changes. How far pins spread is the width at which
+each is predicted best from the others (leave one out). A sample moves only if the evidence exceeds MARGIN.
+Shapes: n samples, F features, m pins, K clusters.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from c3clust.errors import InputError
+from c3clust.review.decisions import Decision, Decisions
+from c3clust.review.questions import Question, choose
+from c3clust.review.space import Space
+
+__all__ = ["Learner"]
+
+WIDTHS = (0.5, 0.3, 0.7, 1.0)  # of the kernel, in units of the mean distance within a cluster; the default first
+NOISE = 0.05  # variance of an answer around the truth
+MARGIN = 0.0  # of the estimated membership, for which a sample leaves its cluster
+CORE = 0.5  # share of a cluster that is its core
+CERTAIN = 0.9  # probability of the own cluster where a method gives none
+
+
+class Learner:
+    """Clusters that follow the answers of a person.
+
+    Parameters
+    ----------
+    z : array [n, F]
+        The representation of the samples.
+    labels : array [n]
+        Their clusters; -1 is no cluster.
+    n_clusters : int
+    probabilities : array [n, K], optional
+        Of the model. Without them, a sample is in its cluster with probability .9.
+    seed : int, default=0
+    rows : mapping, optional
+        The rows of the names that pins use. Without it, they use rows.
+
+    Attributes
+    ----------
+    labels : ndarray [n]
+        The clusters after the pins.
+    probabilities : ndarray [n, K]
+        Rows sum to 1; columns of clusters that were merged into others are 0.
+    n_clusters : int
+        The number of columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from types import SimpleNamespace as Pin
+    >>> z = np.repeat(np.eye(3), 20, axis=0) + np.random.default_rng(0).normal(0, 0.05, (60, 3))
+    >>> learner = Learner(z, np.repeat([0, 1, 1], 20), 2)
+    >>> learner.correct([Pin(kind="in", samples=(50,), cluster=None)])  # something new
+    >>> np.bincount(learner.labels).tolist()
+    [20, 20, 20]
+    """
+
+    def __init__(
+        self,
+        z: Any,
+        labels: Any,
+        n_clusters: int,
+        probabilities: Any = None,
+        seed: int = 0,
+        rows: Mapping[Any, int] | None = None,
+    ) -> None:
+        self.start = np.array(labels, dtype=np.int64)
+        self.prior = _prior(self.start, n_clusters, probabilities)
+        self.space, self.seed, self.rows = Space(z, self.start, seed), seed, rows
+        self.core = _core(self.space, self.start, n_clusters)
+        self.correct([])
+
+    def correct(self, pins: Sequence[Decision]) -> None:
+        """Follow these pins: all of the history, in order. The result depends on them alone, so fewer undo.
+
+        Of two pins that contradict each other, the later one holds.
+        """
+        decisions = Decisions(self.start, self.prior.shape[1], self.core, self.rows)
+        for pin in pins:
+            decisions.add(pin)
+        self.decisions, self.n_clusters = decisions, len(decisions.target)
+        mean = _merged(self.prior, decisions.target)
+        self.pinned, wanted = _observed(decisions, mean)
+        self.width, self.inverse = WIDTHS[0], np.zeros((0, 0))
+        membership = mean
+        if len(self.pinned):
+            self.width, self.inverse = self._fit(wanted - mean[self.pinned])
+            every = np.arange(len(mean))
+            weights = (self.inverse @ (wanted - mean[self.pinned])).astype(np.float32)
+            membership = mean + self.covariance(every, self.pinned) @ weights
+        self.labels, self.probabilities = self._decide(mean, membership)
+        self.fixed = self.core | np.isin(np.arange(len(self.labels)), self.pinned)
+
+    def questions(self, n: int) -> list[Question]:
+        """The n questions that are worth most now, best first. No sample is asked about twice."""
+        return choose(self, n)
+
+    @property
+    def live(self) -> np.ndarray:
+        """The numbers of the clusters that have samples."""
+        return np.unique(self.labels[self.labels >= 0])
+
+    def covariance(self, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
+        """[rows, others]: how far what is learned about the one holds for the other, before any pin."""
+        return np.exp(self.space.distances(rows, others) / np.float32(-2 * self.width**2))
+
+    def posterior(self, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
+        """The same after the pins: little where there are some near."""
+        before = self.covariance(rows, others)
+        if not len(self.pinned):
+            return before
+        one, two = self.covariance(rows, self.pinned), self.covariance(others, self.pinned)
+        return before - one @ (self.inverse.astype(np.float32) @ two.T)
+
+    def _fit(self, surprise: np.ndarray) -> tuple[float, np.ndarray]:
+        """The width with the least leave-one-out error, and the inverse covariance of the pins. surprise: [m, K]."""
+        distances = self.space.distances(self.pinned, self.pinned).astype(np.float64)
+        best: tuple[float, float, np.ndarray] = (np.inf, 0.0, distances)
+        for width in WIDTHS:
+            inverse = np.linalg.inv(np.exp(distances / (-2 * width**2)) + NOISE * np.eye(len(distances)))
+            left_out = inverse @ surprise / np.diag(inverse)[:, None]
+            error = float((left_out**2).sum())
+            if error < best[0] - 1e-9:
+                best = error, width, inverse
+        return best[1], best[2]
+
+    def _decide(self, mean: np.ndarray, membership: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Labels [n] and probabilities [n, K]. What was in no cluster stays there unless it is pinned."""
+        every, target = np.arange(len(mean)), np.array([*self.decisions.target, -1])
+        for row, clusters in self.decisions.banned.items():
+            membership[row, target[list(clusters)]] = -np.inf
+        labels, before = membership.argmax(1), target[self.start]
+        stays = membership[every, labels] - membership[every, before] <= MARGIN
+        labels = np.where(stays | (before < 0), before, labels)
+        placed = np.array(list(self.decisions.placed), dtype=np.int64)
+        labels[placed] = [self.decisions.cluster_of(int(row)) for row in placed]
+        return labels, _probabilities(membership, labels, placed)
+
+
+def _prior(labels: np.ndarray, n_clusters: int, probabilities: Any) -> np.ndarray:
+    """[n, K]: the probabilities of the model, or what its labels alone say."""
+    if len(labels) and not -1 <= labels.min() <= labels.max() < n_clusters:
+        raise InputError(f"Labels from {labels.min()} to {labels.max()} do not fit {n_clusters} clusters.")
+    if probabilities is None:
+        rest = (1 - CERTAIN) / max(n_clusters - 1, 1)
+        return np.where(np.arange(n_clusters) == labels[:, None], CERTAIN, rest).astype(np.float32)
+    found = np.array(probabilities, dtype=np.float32)
+    if found.shape != (len(labels), n_clusters):
+        needed = f"{len(labels)} samples and {n_clusters} clusters"
+        raise InputError(f"Probabilities of shape {found.shape} do not fit {needed}.")
+    return found
+
+
+def _core(space: Space, labels: np.ndarray, n_clusters: int) -> np.ndarray:
+    """[n]: whether a sample is among the CORE of its cluster that is nearest to its mean."""
+    means, _ = space.means(labels, n_clusters)
+    distance, core = ((space.x - means[labels]) ** 2).sum(1), np.zeros(len(labels), bool)
+    for cluster in range(n_clusters):
+        inside = np.flatnonzero(labels == cluster)
+        core[inside[np.argsort(distance[inside], kind="stable")[: int(np.ceil(CORE * len(inside)))]]] = True
+    return core
+
+
+def _merged(prior: np.ndarray, target: Sequence[int]) -> np.ndarray:
+    """[n, K]: the prior with a column for each cluster; columns of merged clusters are added."""
+    wide = np.zeros((len(prior), len(target)), np.float32)
+    for column, into in enumerate(target[: prior.shape[1]]):
+        wide[:, into] += prior[:, column]
+    return wide
+
+
+def _observed(decisions: Decisions, mean: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The rows [m] that pins tell something about, and what they say of the clusters of each: [m, K]."""
+    rows = np.array(sorted({*decisions.placed, *decisions.banned}), dtype=np.int64)
+    wanted = mean[rows].astype(np.float64)
+    for i, row in enumerate(rows.tolist()):
+        if row in decisions.placed:
+            wanted[i] = np.arange(mean.shape[1]) == decisions.cluster_of(row)
+        else:
+            wanted[i, [decisions.target[c] for c in decisions.banned[row]]] = 0
+            wanted[i] /= max(wanted[i].sum(), 0.5)
+    return rows, wanted
+
+
+def _probabilities(membership: np.ndarray, labels: np.ndarray, placed: np.ndarray) -> np.ndarray:
+    """Rows that sum to 1, with the label as the largest; 1 for the cluster of a pinned sample."""
+    found = np.clip(membership, 1e-6, 1)
+    inside = np.flatnonzero(labels >= 0)
+    found[inside, labels[inside]] = found[inside].max(1)
+    found /= found.sum(1, keepdims=True)
+    certain = placed[labels[placed] >= 0]
+    found[certain] = 0
+    found[certain, labels[certain]] = 1
+    return found
