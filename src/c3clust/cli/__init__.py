@@ -37,6 +37,7 @@ COMMANDS = {  # the module and the function of each
     "split": ("edit", "split"),
     "regroup": ("edit", "regroup"),
     "undo": ("edit", "undo"),
+    "review": ("review", "review"),
     "bench": ("bench", "bench"),
     "paper": ("bench", "paper"),
     "list": ("listing", "list_"),

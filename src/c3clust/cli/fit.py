@@ -71,6 +71,7 @@ def fit(
     checkpoint_minutes: Annotated[
         float, opt.run_option(help="Write a checkpoint after each epoch, and after this many minutes.", min=0)
     ] = 10.0,
+    review: Annotated[bool, opt.output_option("--review", help="Then open the page that corrects clusters.")] = False,
     quiet: opt.Quiet = False,
     as_json: opt.AsJson = False,
 ) -> None:
@@ -89,6 +90,10 @@ def fit(
       c3clust fit reviews.csv --column text -k 12 -o runs/reviews
     """
     k = opt.number_of_clusters(clusters)  # checked before anything heavy is imported
+    if review:
+        from c3clust.cli import review as page
+
+        page.check()
     from c3clust import data, dist
     from c3clust.recipes.resolve import resolve
     from c3clust.runs import Run
@@ -119,6 +124,8 @@ def fit(
             _announce(len(samples), source or run.source, run, k is None, note)
         _fit(samples, new, run, seed)
     _print_result(folder, new.record, new.summary, verbose, as_json)
+    if review and new.summary is not None:
+        page.open_page(folder, given={} if encoder is None else {"encoder": encoder})
 
 
 def _announce(n: int, source: str, run: "Resolved", counted: bool, note: str | None) -> None:

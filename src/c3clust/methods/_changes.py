@@ -28,12 +28,12 @@ from c3clust.report.editing import editing
 from c3clust.runs import Result, RunConfig, build_view, trusted
 from c3clust.runs.run import FEATURES
 
-__all__ = ["embed", "regroup", "split"]
+__all__ = ["OpenRun", "embed", "regroup", "split"]
 
 SURVIVES = 0.5  # fraction of the samples of two clusters that both have, from which one keeps the name of the other
 
 
-class _Open:
+class OpenRun:
     """A finished run with its samples, as the model sees them."""
 
     def __init__(self, run: Path, X: Any, given: dict[str, Any]) -> None:
@@ -104,7 +104,7 @@ def embed(run: str | Path, X: Any = None, **given: Any) -> np.ndarray:
     X, `source`, `cache`, `encoder`, `method`: as for `split`.
     """
     with editing(run):
-        opened = _Open(Path(run), X, given)
+        opened = OpenRun(Path(run), X, given)
         z = opened.estimator.outputs(opened.samples)[0][opened.duplicates.original]
         write_z(next(state for state in reversed(states(run)) if (state / "model.json").exists()), z)
     return z
@@ -122,7 +122,7 @@ def split(run: str | Path, cluster: int | str, into: int = 2, X: Any = None, **g
     """
     checks.whole("into", into, 2, why="it is the number of parts. A usual value is 2.")
     with editing(run):
-        opened = _Open(Path(run), X, given)
+        opened = OpenRun(Path(run), X, given)
         estimator = opened.estimator
         cluster = opened.edits.find(cluster)
         z, c = estimator.outputs(opened.samples)
@@ -164,7 +164,7 @@ def regroup(run: str | Path, n_clusters: int, X: Any = None, **given: Any) -> Ed
     checks.whole("n_clusters", n_clusters, why="it is the number of clusters. Give at least 1.")
     started = time.perf_counter()
     with editing(run):
-        opened = _Open(Path(run), X, given)
+        opened = OpenRun(Path(run), X, given)
         distinct = len(opened.duplicates.distinct)
         if distinct < n_clusters:
             raise InputError(f"{n_clusters} clusters cannot be made of {distinct} different samples: ask for fewer.")

@@ -106,6 +106,19 @@ def decode(data: bytes, size: int) -> np.ndarray:
         return np.moveaxis(np.asarray(picture), 2, 0)
 
 
+def decode_whole(data: bytes, longest: int) -> np.ndarray:
+    """The upright image in its own aspect, uint8 [height, width, 3], with sides of at most `longest`; to look at."""
+    from PIL.Image import Resampling
+
+    with _reasons(data):
+        image = _open(data)
+        pixels = _pixels(image, data, longest)
+        turn = _turn(image)
+        picture = _to_rgb(pixels)
+        picture.thumbnail((longest, longest), Resampling.BILINEAR)
+        return np.asarray(picture if turn is None else picture.transpose(turn))
+
+
 def decode_crops(data: bytes, draw: Callable[[int, int], np.ndarray], size: tuple[int, int]) -> np.ndarray:
     """uint8 [V, 3, *size]: parts of the upright image, resized as in `decode` (and in torchvision, for images).
 

@@ -1,0 +1,200 @@
+"""Session: a run that is reviewed in a page, its history, samples and representation.
+
+The model is loaded in the background: the clusters are shown at once, and what needs z waits for it.
+"""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from c3clust.data.samples import Dataset
+from c3clust.errors import InputError
+from c3clust.records.duplicates import Duplicates
+from c3clust.records.pins import NOWHERE, Pin
+from c3clust.review.history import History, Now
+from c3clust.review.samples import LONGEST, Shown
+
+__all__ = ["Run", "Session"]
+
+NEIGHBOURS = 8
+ROUNDS = 10  # of k-means with two centres
+
+
+class Run(Protocol):
+    """What a session needs of a finished run beyond its files; methods/_review.py has it."""
+
+    folder: Path
+
+    def listed(self) -> Dataset: ...
+    def z(self) -> np.ndarray: ...
+    def split(self, cluster: int, into: int) -> object: ...
+    def regroup(self, n_clusters: int) -> object: ...
+
+
+@dataclass(frozen=True)
+class Done:
+    """The clusters after an action, and how many samples the model moved because of it."""
+
+    now: Now
+    followed: int = 0
+
+
+class Session:
+    """Everything that the page can ask for, by positions of samples."""
+
+    def __init__(self, run: Run) -> None:
+        self.run, self.history = run, History(run.folder)
+        self.names = list(self.history.now.assignments.names)
+        self.duplicates = Duplicates.read(run.folder, self.names)
+        self._pool = ThreadPoolExecutor(2, thread_name_prefix="c3clust-review")
+        self._shown: Future[Shown] = self._pool.submit(lambda: Shown(run.listed(), self.names))
+        self._z: Future[np.ndarray] = self._pool.submit(run.z)
+        self.actions: dict[str, Callable[..., Done]] = {
+            "move": self.move, "new": self.new_cluster, "nowhere": self.nowhere, "confirm": self.confirm,
+            "label": self.label, "merge": self.merge, "split": self.split, "regroup": self.regroup, "undo": self.undo,
+        }  # fmt: skip
+
+    @property
+    def shown(self) -> Shown:
+        return self._shown.result()
+
+    @property
+    def z(self) -> np.ndarray:
+        """[n, D]; waits for the model."""
+        return self._z.result()
+
+    @property
+    def ready(self) -> bool:
+        """Whether z is there."""
+        return self._z.done() and self._z.exception() is None
+
+    def close(self) -> None:
+        self.history.close()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    # What is shown.
+
+    def about(self) -> dict[str, Any]:
+        """What stays the same while the page is open."""
+        record = self.history.now.record
+        kind = record.data.get("kind", "image")
+        return {
+            "run": self.run.folder.name,
+            "method": record.method,
+            "kind": kind,
+            "noun": {"text": "text", "table": "row", "vector": "sample"}.get(kind, "picture"),
+            "names": self.names,
+            "copies": [[int(i), int(self.duplicates.original[i])] for i in self.duplicates.copies],
+        }
+
+    def sample(self, i: int) -> dict[str, Any]:
+        """A sample with its nearest neighbours, its copies and who decided."""
+        self._check([i])
+        original = self.duplicates.original
+        group = np.flatnonzero(original == original[i])
+        near = self._nearest(i) if self.ready else None
+        return {
+            "text": self.shown.text(i, LONGEST),
+            "neighbours": near,
+            "copies": [int(j) for j in group if j != i],
+        }
+
+    def cards(self, samples: Sequence[int]) -> list[str]:
+        """The text of each sample."""
+        self._check(samples)
+        return [self.shown.text(i) for i in samples]
+
+    def search(self, text: str) -> list[int]:
+        """The samples whose name or text contains these words."""
+        words = str(text).casefold().split()
+        texts = self.shown.text if self.history.now.record.data.get("kind") in ("text", "table") else None
+        return [
+            i
+            for i, name in enumerate(self.names)
+            if all(word in (name if texts is None else f"{name} {texts(i, LONGEST)}").casefold() for word in words)
+        ]
+
+    def like(self, samples: Sequence[int]) -> list[int]:
+        """The samples of the same clusters that are closer to these than to the rest: k-means with two centres."""
+        self._check(samples)
+        labels = self.history.now.assignments.clusters
+        inside = np.flatnonzero(np.isin(labels, labels[samples]))
+        z, chosen = self.z[inside], np.isin(inside, samples)
+        fixed = chosen.copy()
+        for _ in range(ROUNDS):
+            if chosen.all():
+                break
+            one, rest = z[chosen].mean(axis=0), z[~chosen].mean(axis=0)
+            closer = ((z - one) ** 2).sum(axis=1) < ((z - rest) ** 2).sum(axis=1)
+            chosen = closer | fixed
+        return inside[chosen].tolist()
+
+    def _nearest(self, i: int) -> list[int]:
+        z, distinct = self.z, self.duplicates.distinct
+        others = distinct[distinct != self.duplicates.original[i]]
+        distance = ((z[others] - z[i]) ** 2).sum(axis=1)
+        return others[np.argsort(distance, kind="stable")[:NEIGHBOURS]].tolist()
+
+    # What is done. Each is one step of the history.
+
+    def move(self, samples: Sequence[int], cluster: int | str) -> Done:
+        """To a cluster, by number or name."""
+        names = self._named(samples)
+        return self._pins(lambda edits: [Pin.of("in", names, edits.find(cluster))])
+
+    def new_cluster(self, samples: Sequence[int], name: str = "") -> Done:
+        names = self._named(samples)
+        return self._pins(lambda edits: [Pin.of("in", names)], [name])
+
+    def nowhere(self, samples: Sequence[int]) -> Done:
+        """They belong to no cluster."""
+        names = self._named(samples)
+        return self._pins(lambda edits: [Pin.of("nowhere", names)])
+
+    def confirm(self, samples: Sequence[int]) -> Done:
+        """They are where they belong."""
+        self._check(samples)
+        labels = self.history.now.assignments.clusters
+        here = {int(m): self._named([i for i in samples if labels[i] == m]) for m in np.unique(labels[samples])}
+        pins = [Pin.of("nowhere", names) if m == NOWHERE else Pin.of("in", names, m) for m, names in here.items()]
+        return self._pins(lambda edits: pins)
+
+    def label(self, cluster: int, name: str) -> Done:
+        return Done(self.history.step(lambda edits: edits.label({edits.find(cluster): name})))
+
+    def merge(self, clusters: Sequence[int]) -> Done:
+        return Done(self.history.step(lambda edits: edits.merge([edits.find(cluster) for cluster in clusters])))
+
+    def split(self, cluster: int, into: int = 2) -> Done:
+        return Done(self.history.around(lambda: self.run.split(cluster, into)))
+
+    def regroup(self, n_clusters: int) -> Done:
+        now = self.history.around(lambda: self.run.regroup(n_clusters))
+        self._z = self._pool.submit(self.run.z)
+        return Done(now)
+
+    def undo(self) -> Done:
+        before = self.history.now.record
+        now = self.history.undo()
+        if now.record != before:  # a split or regrouping was undone
+            self._z = self._pool.submit(self.run.z)
+        return Done(now)
+
+    def _pins(self, pins: Callable[[Any], list[Pin]], new: Sequence[str] = ()) -> Done:
+        return Done(self.history.step(lambda edits: edits.pin(pins(edits), new)))
+
+    def _named(self, samples: Sequence[int]) -> list[str]:
+        """The names of the samples and of their copies: they are the same picture."""
+        self._check(samples)
+        original = self.duplicates.original
+        return [self.names[i] for i in np.flatnonzero(np.isin(original, original[samples]))]
+
+    def _check(self, samples: Sequence[int]) -> None:
+        n = len(self.names)
+        wrong = next((i for i in samples if type(i) is not int or not 0 <= i < n), None)
+        if wrong is not None or not samples:
+            raise InputError(f"{str(wrong)[:40]} is not the position of one of the {n:,} samples.")

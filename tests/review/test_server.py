@@ -1,0 +1,213 @@
+"""The server without a browser: who is let in, what is served, and what is written."""
+
+import io
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+from starlette.testclient import TestClient
+
+from c3clust.data.samples import Texts
+from c3clust.errors import RunError
+from c3clust.methods._review import ReviewedRun
+from c3clust.records.state import State
+from c3clust.report import editing
+from c3clust.review.samples import Shown
+from c3clust.review.server import _bound, application
+from c3clust.review.session import Session
+
+HOST = "127.0.0.1:8000"
+HERE = {"origin": f"http://{HOST}"}
+
+
+class Client:
+    """A page that is let in."""
+
+    def __init__(self, session):
+        self.session, self.client = session, TestClient(application(session, "key", 8000), base_url=f"http://{HOST}")
+
+    def get(self, path, **headers):
+        return self.client.get(f"/key/{path}", headers=headers)
+
+    def post(self, path, body, **headers):
+        return self.client.post(f"/key/{path}", json=body, headers={**HERE, **headers})
+
+    def do(self, action, **values):
+        version = self.get("api/state").json()["version"]
+        return self.post("api/do", {"action": action, "version": version, **values}).json()
+
+
+@pytest.fixture
+def client(run):
+    session = Session(ReviewedRun(run))
+    yield Client(session)
+    session.close()
+
+
+def test_the_page_and_its_parts_are_served_with_a_strict_policy(client):
+    page = client.get("")
+    assert page.status_code == 200
+    assert "script-src 'self'" in page.headers["content-security-policy"]
+    assert page.headers["cache-control"] == "no-store"
+    for name in ("app.js", "grid.js", "store.js", "dom.js", "panel.js", "style.css"):
+        assert client.get(f"static/{name}").status_code == 200, name
+
+
+def test_nothing_is_served_without_the_token(client):
+    for path in ("/", "/api/state", "/other/api/state", "/static/app.js", "/thumb/0", "/ke/", "/keyy/api/state"):
+        assert client.client.get(path).status_code == 403, path
+
+
+def test_other_hosts_and_origins_are_refused(client):
+    assert client.get("api/state", host="evil.example:8000").status_code == 403
+    assert client.get("api/state", host="127.0.0.1:9000").status_code == 403
+    assert client.get("api/state", origin="http://evil.example").status_code == 403
+    assert client.get("api/state", **{"sec-fetch-site": "cross-site"}).status_code == 403
+    body = {"action": "undo", "version": 1}
+    assert client.post("api/do", body, origin="http://evil.example").status_code == 403
+    assert client.post("api/do", body, origin="null").status_code == 403
+    assert client.client.post("/key/api/do", json=body).status_code == 403  # without an origin
+    plain = client.client.post("/key/api/do", content=json.dumps(body), headers={**HERE, "content-type": "text/plain"})
+    assert plain.status_code == 403
+    assert client.client.options("/key/api/do", headers={"origin": "http://evil.example"}).status_code == 403
+
+
+def test_no_other_file_can_be_asked_for(client, run):
+    for path in ("static/../server.py", "static/%2e%2e/server.py", "static//etc/passwd", "thumb/../record.json"):
+        assert client.get(path).status_code in (403, 404), path
+    assert client.get("thumb/300").status_code == 404
+    assert client.get("thumb/-1").status_code == 404
+    assert client.get("whole/99999").status_code == 404
+
+
+def test_thumbnails_and_originals_are_images(client):
+    for path in ("thumb/3", "whole/3"):
+        found = client.get(path)
+        assert found.headers["content-type"] == "image/webp"
+        assert Image.open(io.BytesIO(found.content)).size == (8, 8)
+
+
+def test_the_state_is_that_of_the_run(client, run):
+    now, found = State.read(run), client.get("api/state").json()
+    assert found["labels"] == now.assignments.clusters.tolist()
+    assert {each["cluster"] for each in found["clusters"]} == set(range(10))
+    assert client.get(f"api/state?version={found['version']}").json().keys() == {"version", "ready"}
+    editing.label(run, {3: "threes"})  # by the command line
+    again = client.get(f"api/state?version={found['version']}").json()
+    assert next(each["name"] for each in again["clusters"] if each["cluster"] == 3) == "threes"
+
+
+def test_each_action_is_written_at_once_and_undone(client, run, clusters_of):
+    before = clusters_of(run)
+    here = [i for i, m in enumerate(before) if m == 2][:5]
+    cases = {
+        "move": ({"samples": here, "cluster": 4}, lambda now: {now[i] for i in here} == {4}),
+        "new": ({"samples": here, "name": "mine"}, lambda now: {now[i] for i in here} == {10}),
+        "nowhere": ({"samples": here}, lambda now: {now[i] for i in here} == {-1}),
+        "confirm": ({"samples": here}, lambda now: {now[i] for i in here} == {2}),
+        "label": ({"cluster": 2, "name": "twos"}, lambda now: now == before),
+        "merge": ({"clusters": [2, 3]}, lambda now: 3 not in now),
+        "split": ({"cluster": 2, "into": 2}, lambda now: 10 in now),
+        "regroup": ({"n_clusters": 4}, lambda now: set(now) == set(range(4))),
+    }
+    assert {*cases, "undo"} <= set(client.session.actions)
+    for action, (values, expected) in cases.items():
+        found = client.do(action, **values)
+        assert "error" not in found, found
+        assert expected(clusters_of(run)), action
+        assert found["labels"] == clusters_of(run)
+        assert found["undoable"] == 1
+        assert client.do("undo")["undoable"] == 0
+        assert clusters_of(run) == before
+    assert "nothing to undo" in client.do("undo")["error"]
+
+
+def test_an_action_on_clusters_that_have_changed_is_refused(client, run, clusters_of):
+    version = client.get("api/state").json()["version"]
+    editing.merge(run, [0, 1])
+    before = clusters_of(run)
+    answer = client.post("api/do", {"action": "undo", "version": version})
+    assert answer.status_code == 409
+    assert "changed" in answer.json()["error"]
+    assert answer.json()["labels"] == before == clusters_of(run)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"action": "move", "samples": [], "cluster": 1},
+        {"action": "move", "samples": [300], "cluster": 1},
+        {"action": "move", "samples": [True], "cluster": 1},
+        {"action": "move", "samples": ["../x"], "cluster": 1},
+        {"action": "move", "samples": [0], "cluster": 77},
+        {"action": "move", "samples": [0]},
+        {"action": "label", "cluster": 1, "name": "a\nb"},
+        {"action": "merge", "clusters": [1]},
+        {"action": "split", "cluster": 1, "into": 1},
+        {"action": "close"},
+    ],
+)
+def test_a_wrong_request_is_a_sentence_and_changes_nothing(client, run, body):
+    answer = client.post("api/do", {**body, "version": client.get("api/state").json()["version"]})
+    assert answer.status_code == 400
+    assert answer.json()["error"].endswith(".")
+    assert not (run / "edits.json").exists()
+
+
+def test_neighbours_and_all_like_this(client):
+    client.session.z  # noqa: B018, waits for the model
+    found = client.get("api/sample/0").json()
+    assert len(found["neighbours"]) == 8
+    assert 0 not in found["neighbours"]
+    labels = client.get("api/state").json()["labels"]
+    like = client.post("api/like", {"samples": [0]}).json()
+    assert 0 in like
+    assert 1 < len(like) < labels.count(labels[0])
+    assert {labels[i] for i in like} == {labels[0]}
+
+
+def test_search_finds_names(client):
+    assert client.post("api/search", {"text": client.session.names[17]}).json().count(17) == 1
+
+
+def test_table_rows_are_cards(tmp_path, c3clust):
+    rows = [f"{m * 10 + i % 3},{('apple', 'boat', 'cloud')[m]}" for m in range(3) for i in range(12)]
+    (tmp_path / "rows.csv").write_text("\n".join(["size,kind", *rows]), encoding="utf-8")
+    c3clust("fit", tmp_path / "rows.csv", "-k", "3", "--method", "kmeans", "-o", tmp_path / "run")
+    session = Session(ReviewedRun(tmp_path / "run"))
+    found = Client(session)
+    assert found.get("api/about").json()["noun"] == "row"
+    assert found.post("api/cards", {"samples": [0, 12]}).json() == ["size 0, kind apple", "size 10, kind boat"]
+    assert found.post("api/search", {"text": "boat 12"}).json() == [14, 17, 20, 23]
+    assert found.get("thumb/0").status_code == 404
+    session.close()
+
+
+def test_texts_are_cards():
+    texts = Texts(np.array(["one line", "x" * 1000], dtype=object), ["0", "1"])
+    shown = Shown(texts, ["0", "1"])
+    assert shown.text(0) == "one line"
+    assert len(shown.text(1)) == 400
+
+
+def test_files_that_follow_are_written_at_the_end(run, clusters_of):
+    session = Session(ReviewedRun(run))
+    session.label(3, "threes")
+    session.close()
+    assert "threes" in (run / "assignments.csv").read_text(encoding="utf-8")
+    assert "threes" in (run / "clusters.csv").read_text(encoding="utf-8")
+
+
+def test_only_this_computer_can_connect():
+    with _bound(0) as listening:
+        assert listening.getsockname()[0] == "127.0.0.1"
+        with pytest.raises(RunError, match="cannot be used"):
+            _bound(listening.getsockname()[1])
+
+
+def test_a_run_of_somebody_else_needs_its_source(run, fitted, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "other"))
+    with pytest.raises(RunError, match="--source"):
+        ReviewedRun(run)
+    assert len(ReviewedRun(run, source=f"{fitted}.npy").listed()) == 300
