@@ -143,7 +143,7 @@ def answer(
     method: opt.Method = None,
     as_json: opt.AsJson = False,
 ) -> None:
-    """Place samples by a table of answers, as one step that undo takes back.
+    """Place samples by a table of answers, and those that follow from them, as one step that undo takes back.
 
     kind is in, not, nowhere, together or apart; cluster is a number, a name, or new:NAME; other is the second sample of
     together and apart.
@@ -155,7 +155,9 @@ def answer(
 
     pins, new = read_answers(run, answers)
     _embed(run, source=source, encoder=encoder, method=method)
-    editing.pin(run, pins, new)
+    from c3clust.review.answers import relabel
+
+    editing.pin(run, pins, *relabel(run, pins, new))
     _show(run, as_json)
 
 

@@ -6,7 +6,7 @@ import pytest
 from PIL import Image
 
 from c3clust.data.io import decode as module
-from c3clust.data.io.decode import decode, longest_side
+from c3clust.data.io.decode import decode, decode_whole, longest_side
 from c3clust.data.io.spans import Unreadable
 
 
@@ -212,3 +212,7 @@ def test_a_git_lfs_pointer_is_named():
     pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
     with pytest.raises(Unreadable, match=r"Git LFS pointer.*git lfs pull"):
         decode(pointer, 32)
+
+
+def test_an_image_to_look_at_keeps_its_aspect(encode, picture):
+    assert decode_whole(encode(picture(640, 480), "JPEG"), 64).shape == (48, 64, 3)

@@ -111,7 +111,7 @@ def decode_whole(data: bytes, longest: int) -> np.ndarray:
     from PIL.Image import Resampling
 
     with _reasons(data):
-        image = _open(data)
+        image = _open(data, longest)
         pixels = _pixels(image, data, longest)
         turn = _turn(image)
         picture = _to_rgb(pixels)
