@@ -6,6 +6,7 @@ from typing import Any
 
 from c3clust import checks, methods
 from c3clust.bench.job import Job
+from c3clust.bench.ranking import is_ranked
 from c3clust.bench.statistics import in_order
 from c3clust.errors import InputError, suggest
 from c3clust.recipes.resolve import Resolved, absolute, resolve
@@ -28,6 +29,7 @@ def plan(
 ) -> list[Job]:
     """One job per source, method and seed, all on the features of `encoder` if it is given.
 
+    Without names: all methods, except those that have no place in a ranking.
     A setting is "method.parameter=value". `start` is the network that C3 starts from, and CC is that network unchanged.
     `budget`: CPU seconds for each of them. `share`: the fraction of its own epochs that each trains.
     """
@@ -44,7 +46,7 @@ def plan(
     jobs = []
     for source in sources:
         k = clusters
-        for name in names or known:
+        for name in names or filter(is_ranked, known):
             own = [value for method, value in split if method == name]
             given = {"params": {"encoder": encoder}, "options": {"labels": labels}}
             run = resolve(name, recipe, own, source, k, count_classes=True, **given)

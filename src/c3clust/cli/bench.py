@@ -104,7 +104,10 @@ def bench(
     """
     from c3clust.bench import format, remember, result_of, run
     from c3clust.bench.plan import parse_seeds, plan
+    from c3clust.bench.ranking import ranking
     from c3clust.bench.rehearsal import Rehearsal
+    from c3clust.bench.statistics import rows
+    from c3clust.files.atomic import write_atomically
 
     pair = _words(compared)
     if len(pair) != 2:
@@ -121,11 +124,12 @@ def bench(
             run(planned, folder, jobs, _printer(quiet or as_json))
     results = [result for job in planned if (result := result_of(folder, job)).status != "missing"]
     text = format.write(folder, results, [(pair[0], pair[1])])
+    write_atomically(folder / "ranking.md", ranking(rows(results)).encode())
     if as_json:
         opt.json_out({"out": folder, "tables": [folder / name for name in format.FILES], "results": _plain(results)})
     elif not quiet:
         opt.out(text, wrap=False)
-        opt.out(f"Tables: {folder / 'table.md'}, .tex, .csv; runs.csv, differences.csv")
+        opt.out(f"Tables: {folder / 'table.md'}, .tex, .csv; ranking.md; runs.csv, differences.csv")
     _plot(results, folder, quiet or as_json)
     if any(result.status == "failed" for result in results):
         raise typer.Exit(1)

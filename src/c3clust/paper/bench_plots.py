@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from c3clust.bench.ranking import is_ranked
 from c3clust.bench.statistics import ENOUGH, Row, paired, title
 from c3clust.paper.style import BLUE, PAGE, SKY, footer, look, named_lines, panels, save
 from c3clust.paper.values import Figure
@@ -19,7 +20,7 @@ TIMES = "means over seeds; CPU time of a whole fit, with all its stages"
 
 def write(out: Path, rows: Sequence[Row]) -> list[Path]:
     """OUT/bars.png, .pdf and OUT/times.png, .pdf; none if no row has scores, an error if matplotlib is missing."""
-    scored = [row for row in rows if row.values("acc")]
+    scored = [row for row in rows if row.values("acc") and is_ranked(row.method)]
     if not scored:
         return []
     with look():
