@@ -6,10 +6,14 @@ SimCLR: SCAN and SPICE.
 
 from typing import ClassVar
 
+from torch import nn
+
 from c3clust import checks
+from c3clust.errors import InputError
 from c3clust.methods._base import NetworkFields, parameters
 from c3clust.networks import backbone
 from c3clust.networks.heads import InformationNet, LabelNet, LinearHeads, NeighbourNet, Projected
+from c3clust.networks.sobel import Sobel
 
 __all__ = ["LabelFields", "OverclusterFields", "PretrainedHeadsFields"]
 
@@ -38,6 +42,10 @@ class OverclusterFields(NetworkFields):
     ----------
     n_overclusters : int or "auto"
         Clusters of the second head; "auto" is 5 M. The paper: 70 for the 10 classes of CIFAR-10.
+    sobel : bool
+        Give the encoder two maps of gradients (Sobel's filter) instead of the colours.
+    repeats : int
+        Pairs of views of each sample in one step.
 
     Attributes
     ----------
@@ -46,16 +54,27 @@ class OverclusterFields(NetworkFields):
     """
 
     n_overclusters: int | str = "auto"
+    sobel: bool = False
+    repeats: int = 1
 
     def _check_overclusters(self) -> None:
         if self.n_overclusters != "auto":
             checks.whole("n_overclusters", self.n_overclusters, why='it is a number of clusters. "auto" is 5 M.')
+        checks.flag("sobel", self.sobel)
+        checks.whole("repeats", self.repeats, why="it is the number of pairs of views of a sample in a step.")
 
     def _two_heads(self, shape: tuple[int, ...], n_heads: int, scale: float | None = None) -> InformationNet:
         """The network, with `n_heads` sub-heads for each head. With a scale, their logits are normalised."""
-        f, width = backbone(self.backbone, shape, self.stem)
+        f, width = self._filtered(shape) if self.sobel else backbone(self.backbone, shape, self.stem)
         more = self.n_overclusters if isinstance(self.n_overclusters, int) else 5 * self.n_clusters_
         return InformationNet(f, width, self.n_clusters_, more, n_heads, scale)
+
+    def _filtered(self, shape: tuple[int, ...]) -> tuple[nn.Module, int]:
+        """The encoder of gradients, and its width."""
+        if len(shape) != 3:
+            raise InputError(f"sobel=True needs images [C, H, W], not samples of shape {shape}: omit it.")
+        f, width = backbone(self.backbone, (2, *shape[1:]), self.stem)
+        return nn.Sequential(Sobel(), f), width
 
 
 @parameters

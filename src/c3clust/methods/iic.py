@@ -6,9 +6,9 @@ clusters than requested (overclustering) shapes the features too. Each has sever
 Shapes: N samples per batch, H sub-heads, M clusters.
 
 The loss is that of the released code (xu-ji/IIC, code/utils/cluster/IID_losses.py) up to rounding. Departures from it
-(code/scripts/cluster): a step minimises the losses of both heads, which alternate by epoch there; one pair of views per
-sample and step, three to five there; the logits are normalised over the batch, without which a short training ends with
-some clusters empty; both views are random; there is no Sobel filter.
+(code/scripts/cluster): a step minimises the losses of both heads, which alternate by epoch there; the logits are
+normalised over the batch, without which a short training ends with some clusters empty; both views are random. By
+default there is one pair of views per sample and step (`repeats`; three to five there) and no Sobel filter (`sobel`).
 """
 
 from dataclasses import dataclass
@@ -57,6 +57,7 @@ class IICObjective:
     """What one step minimises: the loss of the overclustering head plus that of the main head."""
 
     lamb: float
+    repeats: int = 1
 
     def __call__(self, network: InformationNet, batch: Batch) -> dict[str, Tensor]:
         h_a, h_b = network.encode(batch.x_a), network.encode(batch.x_b)
@@ -126,5 +127,5 @@ class IIC(OverclusterFields, Clusterer):
     def _fit(self, context: TrainingContext) -> InformationNet:
         network = context.build(self._build_network)
         [stage] = self._stages(context)
-        context.train(stage, network, IICObjective(self.lamb))
+        context.train(stage, network, IICObjective(self.lamb, self.repeats))
         return network

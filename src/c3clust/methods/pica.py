@@ -7,8 +7,8 @@ is trained in alternation.
 Shapes: N samples per batch, M clusters.
 
 The loss is that of the released code (Raymond-sci/PICA, pica/losses.py) up to rounding. Departures from it (main.py,
-configs/base.yaml): both views are random, where a sample is compared there with three views of it; there is no Sobel
-filter; the heads alternate by step, by epoch there.
+configs/base.yaml): both views are random, where a sample is compared there with three views of it (`repeats`
+gives as many pairs); `sobel` is off by default; the heads alternate by step, by epoch there.
 """
 
 from collections.abc import Iterator
@@ -57,6 +57,7 @@ class PICAObjective:
     """What one step minimises: first the loss of the head with more clusters, then that of the main head."""
 
     lamb: float
+    repeats: int = 1
 
     def optimisers(self, network: InformationNet, lr: float) -> dict[str, torch.optim.Optimizer]:
         """One Adam takes both steps, so the moments of f are shared."""
@@ -107,5 +108,5 @@ class PICA(OverclusterFields, Clusterer):
 
     def _fit(self, context: TrainingContext) -> InformationNet:
         network = context.build(self._build_network)
-        context.train(self._stages(context)[0], network, PICAObjective(self.lamb))
+        context.train(self._stages(context)[0], network, PICAObjective(self.lamb, self.repeats))
         return network

@@ -170,6 +170,8 @@ def _set_learning_rate(optimisers: Optimisers, lr: float) -> None:
 def _views(objective: Any, context: Any, source: Any, raw: Tensor, index: Tensor) -> Batch:
     """Two views of each sample; or one, and one of its partner where the objective chooses partners."""
     generator = dist.own_generator(context.generator)
+    if (repeats := getattr(objective, "repeats", 1)) > 1:
+        raw, index = raw.repeat(repeats, *[1] * (raw.ndim - 1)), index.repeat(repeats)
     if hasattr(objective, "partners"):
         partners = objective.partners(index, generator).numpy()
         others = next(tensors(source, [partners], raw.device))

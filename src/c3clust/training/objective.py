@@ -19,6 +19,7 @@ class Objective(Protocol):
     refresh(network, context)               called before each epoch
     partners(index, generator) -> index     x_b is a view of these samples instead of a second view of the same ones
     optimisers(network, lr), losses(network, batch)   see `Alternating`
+    repeats = 3                             a batch has each sample so often, each time with other views
     assigns = False                         the assignments are not trained, and not evaluated after each epoch
     state_dict(), load_state_dict(state)    what it remembers between steps, as tensors, for checkpoints
     """
