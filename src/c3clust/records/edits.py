@@ -36,7 +36,6 @@ __all__ = ["Edits", "Moved"]
 
 FORMAT = 1
 FILE = "edits.json"
-MAX_BYTES = 100_000_000
 MAX_NAME = 100
 Moved = Mapping[str, tuple[int, float]]  # sample: the cluster that the model moves it to, and its confidence
 
@@ -209,7 +208,7 @@ class Edits:
             n_clusters = RunRecord.read(Path(run_dir) / "record.json").n_clusters
         path = Path(run_dir) / FILE
         try:
-            return cls(n_clusters, _operations(read_json(path, MAX_BYTES)))
+            return cls(n_clusters, _operations(read_json(path)))
         except FileNotFoundError:
             return cls(n_clusters)
         except (OSError, ValueError, RecursionError) as error:

@@ -29,7 +29,7 @@ __all__ = ["confirm", "discard", "editing", "label", "merge", "move", "new_clust
 Samples = str | Iterable[str]  # names, as in assignments.csv
 
 
-def label(run: str | Path, names: Mapping[int | str, str], suggested: bool = False) -> Edits:
+def label(run: str | Path, names: Mapping[int, str] | Mapping[str, str], suggested: bool = False) -> Edits:
     """Name clusters of a finished run, by number or name, such as {3: "cats"}; an empty name removes a name.
 
     suggested: clusters that have no name, and are not among `names`, get the suggested one.
