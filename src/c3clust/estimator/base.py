@@ -21,7 +21,7 @@ from c3clust.data import duplicates
 from c3clust.data.io.subset import subset
 from c3clust.data.samples import ArrayLike, Dataset
 from c3clust.errors import InputError, RunError
-from c3clust.estimator.editing import Editable
+from c3clust.estimator.correcting import Correctable
 from c3clust.estimator.splits import write_steps
 from c3clust.features.outliers import OutlierRule
 from c3clust.features.preprocess import Prepared, Preprocessor
@@ -41,7 +41,7 @@ __all__ = ["Estimator", "TrainingOptions", "method_name"]
 log = logging.getLogger(__name__)
 
 
-class Estimator(Editable):
+class Estimator(Correctable):
     """What all methods share. Abstract: see the module."""
 
     random_state: Any
@@ -251,6 +251,7 @@ class Estimator(Editable):
         self.confidence_ = c.max(axis=1)[copies]
         self.outlier_rule_ = OutlierRule.fit(z, c.argmax(axis=1), c.shape[1])
         self.outliers_ = by_position(self._judge(z, c, shared=True), copies)
+        self._outputs_, self._learner_ = (z, c), None
         if self.outliers:
             self.labels_[list(self.outliers_)] = -1
         self._build_tree(z, c.argmax(axis=1), context.seed)
