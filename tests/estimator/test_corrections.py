@@ -85,7 +85,7 @@ def test_new_samples_follow_a_cluster_made_by_hand(run, blobs):
     assert (model.predict(x[y != blob]) == labels[y != blob]).all(), "others stay"
 
 
-def test_condensed_references_are_exact_on_noise():
+def test_corrections_are_exact_on_noise():
     rng = np.random.default_rng(0)
     z, before, after = rng.normal(size=(3000, 4)).astype(np.float32), rng.integers(0, 5, 3000), None
     after = np.where(rng.random(3000) < 0.02, rng.integers(-1, 7, 3000), before)
@@ -94,7 +94,6 @@ def test_condensed_references_are_exact_on_noise():
     np.testing.assert_array_equal(labels, after)
     np.testing.assert_array_equal(corrected, before != after)
     assert (proba.argmax(axis=1)[after >= 0] == after[after >= 0]).all()
-    assert len(found.kept) < 1500
     assert Corrections.of(z, before, before) is None
 
 

@@ -1,9 +1,7 @@
 """Corrections: samples that were placed by hand, and what that says about other samples.
 
-A sample goes where its nearest reference was moved to, and stays where the model put it if that reference was not
-moved. The references are the samples that were moved and, of the others, those without which the rule would move one
-that was not: condensed nearest neighbours (Hart, IEEE Transactions on Information Theory 14, 1968). So the samples of
-the run are exactly where they were placed, and new ones follow them only close by.
+A sample that was moved speaks for what is closer to it than any sample that was left where it was: such a sample goes
+where it went. So the samples of the run are exactly where they were placed, and new ones follow them only close by.
 """
 
 from dataclasses import dataclass
@@ -18,17 +16,19 @@ from c3clust.files import model_io
 __all__ = ["FILE", "Corrections"]
 
 FILE = "corrections"
-FIRST = 50  # samples of each cluster that are references from the start
 ROWS = 4096
+WITHIN = 0.999  # of a radius: z of the same sample differs a little from batch to batch
+SAME = 1e-10  # squared distance, in units of the squared length, of samples that are the same
+FAR = 1e30  # squared radius where no sample was left
 
 
 @dataclass(frozen=True, eq=False)
 class Corrections:
-    """moved: [m, D] z of the samples that were moved; cluster: [m] where to, -1 for nowhere; kept: [k, D] of others."""
+    """moved: [m, D] z of the samples that were moved; cluster: [m] where to, -1 for nowhere; radius: [m] squared."""
 
     moved: np.ndarray
     cluster: np.ndarray
-    kept: np.ndarray
+    radius: np.ndarray
 
     @classmethod
     def of(cls, z: np.ndarray, before: np.ndarray, after: np.ndarray) -> "Corrections | None":
@@ -36,13 +36,12 @@ class Corrections:
         changed = before != after
         if not changed.any():
             return None
-        moved, rest = z[changed], np.flatnonzero(~changed)
-        order = np.random.default_rng(0).permutation(rest)
-        first = np.concatenate([order[before[order] == i][:FIRST] for i in np.unique(before[order])] or [order])
-        found = cls(moved, after[changed].astype(np.int64), z[first])
-        astray = [rest[i : i + ROWS][found._nearest(z[rest[i : i + ROWS]])[2]] for i in range(0, len(rest), ROWS)]
-        kept = np.unique(np.concatenate([first, *astray]).astype(np.int64))
-        return cls(moved, found.cluster, z[kept])
+        moved, left = z[changed], z[~changed]
+        radius = np.full(len(moved), FAR)
+        for i in range(0, len(left), ROWS):
+            radius = np.minimum(radius, _distances(left[i : i + ROWS], moved).min(axis=0))
+        least = SAME * (moved.astype(np.float64) ** 2).sum(axis=1)
+        return cls(moved, after[changed].astype(np.int64), np.maximum(WITHIN * radius, least))
 
     def apply(self, labels: np.ndarray, proba: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Labels [n] and probabilities [n, M] after the corrections, and which samples were corrected [n].
@@ -63,13 +62,14 @@ class Corrections:
         return labels, proba, found
 
     def _nearest(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The cluster of the nearest moved sample [n], its weight [n], and whether it is the nearest reference [n]."""
-        near = _distances(z, self.moved)
+        """Where the nearest moved sample went [n], its weight [n], and whether it speaks for a sample [n].
+
+        Distances are in units of the radius of the moved sample.
+        """
+        near = _distances(z, self.moved) / np.maximum(self.radius, np.finfo(float).tiny)
         at = near.argmin(axis=1)
-        near, far = near[range(len(z)), at], _distances(z, self.kept).min(axis=1, initial=np.inf)
-        with np.errstate(invalid="ignore"):
-            weight = np.where(np.isfinite(far), far / np.maximum(near + far, np.finfo(float).tiny), 1.0)
-        return self.cluster[at], weight, near <= far
+        share = near[range(len(z)), at]
+        return self.cluster[at], 1 - np.minimum(share, 1) / 2, share <= 1
 
     def write(self, folder: Path) -> None:
         """Write corrections.json and corrections.safetensors: no names of samples."""
@@ -80,12 +80,12 @@ class Corrections:
         """Those of a folder that `write` wrote, checked."""
         _, found = model_io.read(folder / FILE, "corrections")
         try:
-            parts = {name: found[name].numpy() for name in ("moved", "cluster", "kept")}
-            moved, cluster, kept = parts.values()
-            shaped = moved.ndim == kept.ndim == 2 and moved.shape[1] == kept.shape[1] and len(moved) > 0
-            if not shaped or cluster.shape != moved.shape[:1] or cluster.dtype != np.int64:
+            parts = {name: found[name].numpy() for name in ("moved", "cluster", "radius")}
+            moved, cluster, radius = parts.values()
+            if moved.ndim != 2 or not len(moved) or not cluster.shape == radius.shape == moved.shape[:1]:
                 raise ValueError("its parts do not fit together")
-            if moved.dtype != np.float32 or kept.dtype != np.float32 or model_io.not_finite(found):
+            types = (moved.dtype, cluster.dtype, radius.dtype) == (np.float32, np.int64, np.float64)
+            if not types or model_io.not_finite(found) or not (radius >= 0).all():
                 raise ValueError("its values are not numbers")
             if not -1 <= cluster.min() <= cluster.max() < n_clusters:
                 raise ValueError("a cluster does not exist")

@@ -148,27 +148,23 @@ class _Corrections(nn.Module):
 
     moved: Tensor
     cluster: Tensor
-    kept: Tensor
+    radius: Tensor
     columns: Tensor
 
     def __init__(self, corrections: Corrections, n_clusters: int) -> None:
         super().__init__()
         self.register_buffer("moved", torch.from_numpy(corrections.moved).double())
         self.register_buffer("cluster", torch.from_numpy(corrections.cluster))
-        self.register_buffer("kept", torch.from_numpy(corrections.kept).double())
+        self.register_buffer("radius", torch.from_numpy(corrections.radius).clamp_min(torch.finfo(torch.float64).tiny))
         inside = self.cluster >= 0
         self.register_buffer("columns", torch.eye(n_clusters)[self.cluster] * inside[:, None])  # [m, M]
 
     def forward(self, labels: Tensor, proba: Tensor, z: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        near = _squares(z.double(), self.moved)
-        at = near.argmin(dim=1)
-        near = near.amin(dim=1)
-        far = _squares(z.double(), self.kept).amin(dim=1) if len(self.kept) else torch.full_like(near, torch.inf)
-        found = near <= far
-        weight = (far / (near + far).clamp_min(torch.finfo(torch.float64).tiny)) if len(self.kept) else near * 0 + 1
-        one = self.columns[at]
-        share = (torch.where(found, weight, 0.0)).float() * one.sum(dim=1)
-        proba = (1 - share[:, None]) * proba.float() + share[:, None] * one
+        near = _squares(z.double(), self.moved) / self.radius
+        at, share = near.argmin(dim=1), near.amin(dim=1)
+        found, one = share <= 1, self.columns[at]
+        weight = torch.where(found, 1 - share.clamp_max(1) / 2, 0.0).float() * one.sum(dim=1)
+        proba = (1 - weight[:, None]) * proba.float() + weight[:, None] * one
         return torch.where(found, self.cluster[at], labels), proba, found
 
 
