@@ -162,6 +162,34 @@ def test_the_original_with_neighbours_search_and_order(page):
     assert position(page, 0) != before
 
 
+def test_questions_are_answered_with_one_key_each(page, served, clusters_of):
+    page.keyboard.press("h")
+    page.locator("#panel h2", has_text="Is this one cluster?").wait_for()
+    assert page.locator("#panel .tile").count() == 16
+    page.keyboard.press("n")
+    page.locator("#panel #last", has_text="oved").wait_for()
+    page.locator("#panel h2", has_text="Where does this one belong?").wait_for()
+    asked = int(page.locator("#panel .one .tile").get_attribute("data-i"))
+    page.keyboard.press("x")
+    page.locator("#undo", has_text="Undo (2)").wait_for()
+    assert clusters_of(served[0])[asked] == -1
+    before = page.locator("#panel").inner_html()
+    page.locator("#panel .answers").wait_for()
+    page.keyboard.press("s")
+    page.wait_for_function("(html) => document.getElementById('panel').innerHTML !== html", arg=before)
+    assert page.locator("#undo").inner_text() == "Undo (2)"
+
+
+def test_thirty_checks_replace_the_estimate(page):
+    page.keyboard.press("k")
+    page.keyboard.press("b")
+    for k in range(30):
+        page.locator("#panel h2", has_text=f"Check {k + 1} of 30").wait_for()
+        page.keyboard.press("w" if k == 5 else "r")
+    page.locator("#panel", has_text="would halve the interval").wait_for()
+    assert "Checked by you: 83 to 100 in 100" in page.locator("#quality").inner_text()
+
+
 def test_only_what_is_visible_is_in_the_page(page):
     page.get_by_role("button", name="Show all").first.click()
     assert 0 < tiles(page).count() < 200

@@ -8,8 +8,9 @@ import pytest
 from PIL import Image
 from starlette.testclient import TestClient
 
+from c3clust import data
 from c3clust.data.samples import Texts
-from c3clust.errors import RunError
+from c3clust.errors import DataError, RunError
 from c3clust.methods._review import ReviewedRun
 from c3clust.records.state import State
 from c3clust.report import editing
@@ -111,7 +112,7 @@ def test_each_action_is_written_at_once_and_undone(client, run, clusters_of):
         "split": ({"cluster": 2, "into": 2}, lambda now: 10 in now),
         "regroup": ({"n_clusters": 4}, lambda now: set(now) == set(range(4))),
     }
-    assert {*cases, "undo"} <= set(client.session.actions)
+    assert {*cases, "undo", "answer", "skip", "check", "judge"} == set(client.session.actions)
     for action, (values, expected) in cases.items():
         found = client.do(action, **values)
         assert "error" not in found, found
@@ -165,6 +166,82 @@ def test_neighbours_and_all_like_this(client):
     assert 0 in like
     assert 1 < len(like) < labels.count(labels[0])
     assert {labels[i] for i in like} == {labels[0]}
+
+
+def test_a_photograph_is_shown_upright_in_its_own_aspect(tmp_path):
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    Image.new("RGB", (400, 200), "red").save(tmp_path / "a.jpg", exif=exif)
+    shown = Shown(data.load_listed(str(tmp_path)), ["a.jpg"])
+    assert Image.open(io.BytesIO(shown.thumb(0))).size == (96, 192)
+    assert Image.open(io.BytesIO(shown.whole(0))).size == (200, 400)
+    (tmp_path / "a.jpg").write_bytes(b"gone")
+    with pytest.raises(DataError, match="cannot be read"):
+        shown.whole(0)
+
+
+def test_questions_are_answered_and_what_follows_is_undone(client, run, clusters_of):
+    client.session.z  # noqa: B018, waits for the model
+    before, kinds = clusters_of(run), set()
+    for _ in range(6):
+        found = client.get("api/question").json()["question"]
+        kinds.add(found["kind"])
+        answer = "no" if found["kind"] == "pair" else "nowhere"
+        now = client.do("answer", answer=answer)
+        assert "error" not in now
+        if answer == "nowhere":
+            assert now["labels"][found["samples"][0]] == -1
+        assert now["labels"] == clusters_of(run)
+    assert kinds == {"pair", "where"}
+    assert "out of date" in client.do("answer", answer="no")["error"]
+    for _ in range(6):
+        client.do("undo")
+    assert clusters_of(run) == before
+
+
+def test_a_pair_that_is_one_is_merged_and_a_skipped_question_not_asked_again(client, run, clusters_of):
+    client.session.z  # noqa: B018, waits for the model
+    found = client.get("api/question").json()["question"]
+    assert found["kind"] == "pair"
+    assert [len(side) for side in found["sides"]] == [8, 8]
+    client.do("skip")
+    second = client.get("api/question").json()["question"]
+    assert second != found
+    while second["kind"] != "pair":
+        client.do("skip")
+        second = client.get("api/question").json()["question"]
+    client.do("answer", answer="yes")
+    assert max(second["clusters"]) not in clusters_of(run)
+    client.get("api/question")
+    assert "not an answer" in client.do("answer", answer="perhaps")["error"]
+
+
+def test_samples_near_a_moved_one_follow_and_none_that_a_person_placed(client, run, clusters_of):
+    client.session.z  # noqa: B018, waits for the model
+    before = clusters_of(run)
+    inside = [i for i, m in enumerate(before) if m == before[0]]
+    kept = inside[-3:]
+    client.do("confirm", samples=kept)
+    now = client.do("new", samples=client.post("api/like", {"samples": [0]}).json()[:4], name="")
+    assert [now["labels"][i] for i in kept] == [before[0]] * 3
+    assert now["followed"] == sum(a != b for a, b in zip(before, now["labels"], strict=True)) - 4
+
+
+def test_thirty_checks_give_an_interval(client, run):
+    drawn = client.do("check")["check"]["left"]
+    assert len(set(drawn)) == 30
+    for k, i in enumerate(drawn):
+        found = client.do("judge", sample=i, right=k % 10 > 0)["check"]
+        assert found["done"] == k + 1
+    result = found["result"]
+    assert result["estimate"] == 0.9
+    assert result["low"] < 0.9 < result["high"]
+    assert result["more"] > 30
+    assert not found["stale"]
+    assert client.do("merge", clusters=[0, 1])["check"]["stale"]
+    assert "not among" in client.do("judge", sample=next(i for i in range(300) if i not in drawn), right=True)["error"]
+    (run / "checks.json").write_text("[]", encoding="utf-8")
+    assert "damaged" in client.get("api/state").json()["error"]
 
 
 def test_search_finds_names(client):

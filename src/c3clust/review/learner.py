@@ -41,6 +41,8 @@ class Learner:
     seed : int, default=0
     rows : mapping, optional
         The rows of the names that pins use. Without it, they use rows.
+    space : Space, optional
+        Of the same z, if it is known already.
 
     Attributes
     ----------
@@ -70,10 +72,11 @@ class Learner:
         probabilities: Any = None,
         seed: int = 0,
         rows: Mapping[Any, int] | None = None,
+        space: Space | None = None,
     ) -> None:
         self.start = np.array(labels, dtype=np.int64)
         self.prior = _prior(self.start, n_clusters, probabilities)
-        self.space, self.seed, self.rows = Space(z, self.start, seed), seed, rows
+        self.space, self.seed, self.rows = space or Space(z, self.start, seed), seed, rows
         self.core = _core(self.space, self.start, n_clusters)
         self.correct([])
 

@@ -37,6 +37,7 @@ def application(session: Session, token: str, port: int) -> Starlette:
         _get("/api/about", lambda request: session.about()),
         _get("/api/state", lambda request: _state(session, request.query_params.get("version"))),
         _get("/api/sample/{i:int}", lambda request: session.sample(request.path_params["i"])),
+        _get("/api/question", lambda request: {"question": session.question()}),
         _post("/api/cards", lambda body: session.cards(_positions(body))),
         _post("/api/like", lambda body: session.like(_positions(body))),
         _post("/api/search", lambda body: session.search(body.get("text", ""))),
@@ -89,8 +90,7 @@ def _bound(port: int) -> socket.socket:
 def _state(session: Session, version: str | None) -> dict[str, Any]:
     """The clusters, or only their version if the page knows them."""
     now = session.history.now
-    same = version == str(now.version)
-    return {"ready": session.ready, **({"version": now.version} if same else now.plain())}
+    return {"ready": session.ready, "version": now.version} if version == str(now.version) else session.state(now)
 
 
 def _do(session: Session, body: dict[str, Any]) -> dict[str, Any]:
@@ -101,12 +101,12 @@ def _do(session: Session, body: dict[str, Any]) -> dict[str, Any]:
         raise InputError(f"{str(action)[:40]!r} is not an action.")
     before = session.history.now
     if version != before.version:
-        return {"error": STALE, "ready": session.ready, **before.plain()}
+        return {"error": STALE, **session.state(before)}
     try:
         done = session.actions[action](**values)
     except TypeError:
         raise InputError(f"{action} was requested with values that it does not take.") from None
-    return {"followed": done.followed, "ready": session.ready, **done.now.plain()}
+    return {"followed": done.followed, **session.state(done.now)}
 
 
 def _positions(body: dict[str, Any]) -> list[int]:

@@ -3,11 +3,12 @@
 The model is loaded in the background: the clusters are shown at once, and what needs z waits for it.
 """
 
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 
@@ -15,8 +16,11 @@ from c3clust.data.samples import Dataset
 from c3clust.errors import InputError
 from c3clust.records.duplicates import Duplicates
 from c3clust.records.pins import NOWHERE, Pin
+from c3clust.review.checking import Checking
 from c3clust.review.history import History, Now
+from c3clust.review.questions import Question
 from c3clust.review.samples import LONGEST, Shown
+from c3clust.review.teacher import Teacher
 
 __all__ = ["Run", "Session"]
 
@@ -53,9 +57,14 @@ class Session:
         self._pool = ThreadPoolExecutor(2, thread_name_prefix="c3clust-review")
         self._shown: Future[Shown] = self._pool.submit(lambda: Shown(run.listed(), self.names))
         self._z: Future[np.ndarray] = self._pool.submit(run.z)
+        self._lock, self._teacher = threading.RLock(), cast("Teacher | None", None)
+        self.checking = Checking(run.folder)
+        self._asked: tuple[int, Question] | None = None
+        self._skipped: set[tuple[Any, ...]] = set()
         self.actions: dict[str, Callable[..., Done]] = {
             "move": self.move, "new": self.new_cluster, "nowhere": self.nowhere, "confirm": self.confirm,
             "label": self.label, "merge": self.merge, "split": self.split, "regroup": self.regroup, "undo": self.undo,
+            "answer": self.answer, "skip": self.skip, "check": self.check, "judge": self.judge,
         }  # fmt: skip
 
     @property
@@ -77,6 +86,11 @@ class Session:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     # What is shown.
+
+    def state(self, now: Now | None = None) -> dict[str, Any]:
+        """The clusters, and what checks say about them."""
+        now = now or self.history.now
+        return {"ready": self.ready, **now.plain(), "check": self.checking.plain(now)}
 
     def about(self) -> dict[str, Any]:
         """What stays the same while the page is open."""
@@ -139,6 +153,55 @@ class Session:
         distance = ((z[others] - z[i]) ** 2).sum(axis=1)
         return others[np.argsort(distance, kind="stable")[:NEIGHBOURS]].tolist()
 
+    # What is asked.
+
+    @property
+    def teacher(self) -> Teacher:
+        """What is learned from corrections; made when it is first needed."""
+        with self._lock:
+            if self._teacher is None or self._teacher.z is not self.z:
+                self._teacher = Teacher(self.z, self.names, self.duplicates, self.history.now)
+            return self._teacher
+
+    def question(self) -> dict[str, Any] | None:
+        """What is worth most to ask now; None if there is nothing, or the model is not there yet."""
+        if not self.ready:
+            return None
+        now, found = self.history.now, None
+        for found in self.teacher.questions(now):
+            if _key(found) not in self._skipped:
+                self._asked = (now.version, found)
+                return self.teacher.shown(now, found)
+        return None
+
+    def answer(self, answer: str) -> Done:
+        """Answer the question that was asked last: "yes" or "no"; a cluster, "new", "none" or "nowhere"."""
+        version, found = self._asked or (0, None)
+        now = self.history.now
+        if found is None or version != now.version:
+            raise InputError("That question is out of date: look at the next one.")
+        self._skipped.add(_key(found))
+        if found.kind == "pair" and answer == "yes":
+            return self.merge(sorted(found.clusters))
+        return self._pins(lambda edits: self.teacher.pins(now, found, answer))
+
+    def skip(self) -> Done:
+        """Do not ask the last question again."""
+        if self._asked is not None:
+            self._skipped.add(_key(self._asked[1]))
+        return Done(self.history.now)
+
+    def check(self) -> Done:
+        """Draw random samples to be judged right or wrong."""
+        self.checking.start(self.history.now)
+        return Done(self.history.now)
+
+    def judge(self, sample: int, right: bool) -> Done:
+        """A sample that was drawn is in the right cluster, or not."""
+        self._check([sample])
+        self.checking.judge(self.history.now, sample, right)
+        return Done(self.history.now)
+
     # What is done. Each is one step of the history.
 
     def move(self, samples: Sequence[int], cluster: int | str) -> Done:
@@ -185,7 +248,10 @@ class Session:
         return Done(now)
 
     def _pins(self, pins: Callable[[Any], list[Pin]], new: Sequence[str] = ()) -> Done:
-        return Done(self.history.step(lambda edits: edits.pin(pins(edits), new)))
+        now = self.history.now
+        given = pins(now.edits)
+        moved = self.teacher.moved(now, given, new) if self.ready else {}
+        return Done(self.history.step(lambda edits: edits.pin(given, new, moved)), len(moved))
 
     def _named(self, samples: Sequence[int]) -> list[str]:
         """The names of the samples and of their copies: they are the same picture."""
@@ -198,3 +264,8 @@ class Session:
         wrong = next((i for i in samples if type(i) is not int or not 0 <= i < n), None)
         if wrong is not None or not samples:
             raise InputError(f"{str(wrong)[:40]} is not the position of one of the {n:,} samples.")
+
+
+def _key(question: Question) -> tuple[Any, ...]:
+    """What a question is about."""
+    return (question.kind, question.samples if question.kind == "where" else question.clusters)

@@ -80,9 +80,9 @@ const doing = {
 
 /* The list of clusters, to go to and to drop on. */
 function clusters() {
-  const items = grid.view.groups.length && !grid.view.only ? grid.view.groups : null;
-  const size = new Map(items?.map(([id, list]) => [id, list.length]) ?? state.clusters.map((each) => [each.cluster, each.size]));
-  const ids = [...size.keys()];
+  const size = new Map(state.clusters.map((each) => [each.cluster, each.size])), nowhere = state.labels.reduce((n, id) => n + (id === NOWHERE), 0);
+  if (nowhere) size.set(NOWHERE, nowhere);
+  const ids = [...size.keys()].sort((a, b) => (a === NOWHERE) - (b === NOWHERE) || size.get(b) - size.get(a));
   byId("clusters").replaceChildren(h("ul", {}, ids.map((id) => h("li", {}, button([h("i", { class: "dot" }), h("span", {}, nameOf(id)), h("small", {}, count(size.get(id) ?? 0))],
     () => { if (grid.view.only) grid.only(null); grid.goTo(id); }, { class: "go", "data-cluster": id, vars: { "--c": grid.colour(id) } })))));
 }
@@ -97,8 +97,8 @@ function toolbar() {
 }
 
 function quality() {
-  const found = state.check ?? state.quality, only = grid.view.only;
-  byId("quality").replaceChildren(...[only ? h("p", { class: "filter" }, grid.summary(), " ", button("Show all", () => { byId("search").value = ""; grid.only(null); }, { class: "link" })) : null, panel.quality(found)].filter(Boolean));
+  const only = grid.view.only;
+  byId("quality").replaceChildren(...[only ? h("p", { class: "filter" }, grid.summary(), " ", button("Show all", () => { byId("search").value = ""; grid.only(null); }, { class: "link" })) : null, panel.quality(state.quality, state.check)].filter(Boolean));
 }
 
 grid.onHead((id, items) => [id !== NOWHERE && !grid.view.only ? [button("Name", () => doing.name(id)), button("All right", () => doing.confirm(items), { disabled: !items.length }), button("Merge", () => doing.merge(id)), button("Split", () => doing.split(id), { disabled: items.length < 4 })] : null]);
@@ -178,6 +178,8 @@ byId("search").addEventListener("input", () => { clearTimeout(wait); wait = setT
 byId("sort").addEventListener("change", (event) => { grid.view.order = event.target.value; changed(); });
 byId("undo").addEventListener("click", doing.undo);
 byId("regroup").addEventListener("click", doing.regroup);
+byId("help").addEventListener("click", panel.help);
+byId("check").addEventListener("click", panel.check);
 byId("keys").addEventListener("click", doing.keys);
 function theme() {
   const root = document.documentElement, order = ["auto", "light", "dark"], node = byId("theme");

@@ -39,7 +39,7 @@ export const ask = async (path, body) => {
 };
 
 /* Do one action; what moved is returned, null if nothing was done. */
-export async function act(action, values = {}, words = "") {
+export async function act(action, { quiet, ...values } = {}, words = "") {
   if (busy) return null;
   busy = true;
   document.body.classList.add("busy");
@@ -49,7 +49,7 @@ export async function act(action, values = {}, words = "") {
   if (found.error && !found.labels) { say(found.error, [], true); return null; }
   const moved = take(found);
   if (found.error) { say(found.error, [], true); return null; }
-  if (action !== "undo" && action !== "label" && !values.quiet) chosen.clear();
+  if (action !== "undo" && action !== "label" && !quiet) chosen.clear();
   const followed = found.followed ? ` ${things(found.followed)} followed.` : "";
   if (words) say(words + followed, moved);
   changed();
