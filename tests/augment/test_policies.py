@@ -295,7 +295,7 @@ def test_rows_hide_and_take_whole_columns() -> None:
 
 
 def test_policies_by_name_mapping_and_function() -> None:
-    assert augment.names() == ["digit", "handwriting", "none", "photo", "table", "vector", "words"]
+    assert augment.names() == ["digit", "handwriting", "none", "photo", "strong", "table", "vector", "words"]
     assert augment.policy("photo") == augment.Photo()
     assert augment.policy({"policy": "photo", "scale": [0.2, 1], "jitter": 1}) == augment.Photo(
         scale=(0.2, 1), jitter=1

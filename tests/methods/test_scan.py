@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from c3clust import augment
+from c3clust.errors import InputError
 from c3clust.methods.scan import (
     SCAN,
     NeighbourNet,
@@ -163,3 +164,21 @@ def test_the_stages_and_their_lengths():
 def test_few_samples_have_few_neighbours():
     x = np.random.default_rng(0).normal(size=(3, 4))
     assert len(SCAN(3, pretrain_epochs=1, epochs=1, random_state=0).fit(x).labels_) == 3
+
+
+def test_strong_views_are_those_of_stages_2_and_3_only():
+    seen = {"weak": 0, "strong": 0}
+
+    def counting(name):
+        def policy(x, size, generator):
+            seen[name] += 1
+            return augment.prepare(x, size)
+
+        return policy
+
+    x = np.random.default_rng(0).random((40, 8, 8))
+    options = {"pretrain_epochs": 1, "epochs": 1, "batch_size": 20, "random_state": 0}
+    SCAN(2, augment=counting("weak"), strong=counting("strong"), **options).fit(x)
+    assert seen == {"weak": 4, "strong": 8}  # two views of two batches in each stage
+    with pytest.raises(InputError, match="unknown augmentation policy"):
+        SCAN(2, strong="stronger", **options).fit(x)

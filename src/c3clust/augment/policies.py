@@ -12,6 +12,7 @@ from c3clust.augment import colour, geometry
 from c3clust.augment.checks import check_number, check_probabilities, check_range
 from c3clust.augment.handwriting import Handwriting
 from c3clust.augment.scratch import scratch
+from c3clust.augment.strong import Strong
 from c3clust.augment.table import Rows
 from c3clust.augment.text import Words
 from c3clust.errors import InputError, suggest
@@ -201,6 +202,7 @@ POLICIES: dict[str, type[Any]] = {
     "photo": Photo,
     "digit": Digit,
     "handwriting": Handwriting,
+    "strong": Strong,
     "vector": Vector,
     "words": Words,
     "table": Rows,

@@ -5,19 +5,20 @@ Stage 1 is SimCLR (methods/simclr.py). Stage 2 assigns each sample and its neare
 space to the same cluster. Stage 3 trains on the network's own confident labels.
 Shapes: N samples per batch, K neighbours, H heads, M clusters.
 
-Departures from the released code (wvangansbeke/Unsupervised-Classification, losses/losses.py, configs, data): one set
-of augmentations serves all stages, stronger ones (RandAugment and cutout) there in stages 2 and 3; Adam replaces SGD in
-stage 1; no weight decay; a neighbourhood is at most half of an average cluster. As there: neighbours are those of the
-projections that stage 1 contrasts, the sample itself among them; the labels of stage 3 come from un-augmented samples.
+Departures from the released code (wvangansbeke/Unsupervised-Classification, losses/losses.py, configs, data): by
+default one set of augmentations serves all stages, stronger ones (RandAugment and cutout) there in stages 2 and 3, as
+with strong="strong"; Adam replaces SGD in stage 1; no weight decay; a neighbourhood is at most half of an average
+cluster. As there: neighbours are those of the projections that stage 1 contrasts, the sample itself among them; the
+labels of stage 3 come from un-augmented samples.
 """
 
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import torch
 from torch import Tensor
 
-from c3clust import checks, dist
+from c3clust import augment, checks, dist
 from c3clust.losses.inputs import check_pairs
 from c3clust.losses.terms import balanced_cross_entropy, entropy, full_precision
 from c3clust.methods._base import Clusterer, parameters
@@ -108,6 +109,8 @@ class SCAN(OptimiserFields, PretrainedHeadsFields, Clusterer):
         w, the weight of the entropy of the cluster sizes.
     n_heads : int, default=5
         H, cluster heads. The one with the lowest loss of stage 2 is kept.
+    strong : str, dict, callable or None, default=None
+        Augmentations of stages 2 and 3, as for `augment`; None for the same ones. The paper: "strong".
     threshold : float, default=0.99
         Confidence above which a sample's own label is trained in stage 3.
     tau : float, default=0.5
@@ -145,6 +148,7 @@ class SCAN(OptimiserFields, PretrainedHeadsFields, Clusterer):
 
     n_neighbors: int = 20
     entropy_weight: float = 5.0
+    strong: Any = None
     threshold: float = 0.99
     self_label_epochs: int | str = "auto"
     self_label_lr: float = 1e-4
@@ -157,6 +161,8 @@ class SCAN(OptimiserFields, PretrainedHeadsFields, Clusterer):
         checks.number(
             "threshold", self.threshold, 0, 1, why="it is compared with a probability. A usual value is 0.99."
         )
+        if self.strong is not None:
+            augment.policy(self.strong)
         checks.stage(self.self_label_epochs, self.batch_size, self.self_label_lr, self.schedule, "self_label_")
         self._check_heads()
 
@@ -173,7 +179,8 @@ class SCAN(OptimiserFields, PretrainedHeadsFields, Clusterer):
         context.train(first, network, SimCLRObjective(self.tau))
         few = few_neighbours(self.n_neighbors, len(context.x), self.n_clusters_)
         objective = NeighbourObjective(neighbourhoods(network, context, few), self.entropy_weight)
-        context.train(second, network, objective)
+        strong = None if self.strong is None else augment.policy(self.strong)
+        context.train(second, network, objective, policy=strong)
         self._keep_start(network, context)
-        context.train(last, network, SelfLabelObjective(self.threshold))
+        context.train(last, network, SelfLabelObjective(self.threshold), policy=strong)
         return network

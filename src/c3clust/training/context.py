@@ -80,12 +80,16 @@ class TrainingContext:
         network: nn.Module,
         objective: Objective | Alternating,
         monitor: Monitor | None = None,
+        policy: augment.Policy | None = None,
     ) -> dict[str, Any]:
-        """Train one stage and return its entry for the record. A stage that was finished before is read instead."""
+        """Train one stage and return its entry for the record. A stage that was finished before is read instead.
+
+        policy: how views are made in this stage; None for that of the context.
+        """
         number, kept = len(self.stages), self.checkpoints
         note = None if kept is None else kept.restore_end(number, network, self.generator)
         if note is None:
-            with compiled(network if self.compile else None):
+            with compiled(network if self.compile else None), self._with_policy(policy):
                 curves = train(stage, network, objective, self, monitor)
             seconds = sum(curves.get("seconds", []))
             note = {"name": stage.name, "epochs": len(curves.get("loss", [])), "seconds": seconds, "curves": curves}
@@ -97,6 +101,15 @@ class TrainingContext:
                 kept.save_end(number, network, self, note)
         self.stages.append(note)
         return note
+
+    @contextmanager
+    def _with_policy(self, policy: augment.Policy | None) -> Iterator[None]:
+        before = self.policy
+        self.policy = policy or before
+        try:
+            yield
+        finally:
+            self.policy = before
 
     def embed_part(self, network: nn.Module) -> Iterator[tuple[Tensor, Tensor]]:
         """(z, c) of this process's part of the un-augmented samples, batch by batch."""
