@@ -1,35 +1,29 @@
-"""Update docs/REPRODUCTION.md, its appendix and docs/FOLDERS.md: the tables between their markers, and docs/figures.
+"""Update docs/REPRODUCTION.md, its appendix, docs/METHODS.md and docs/FOLDERS.md: tables and docs/figures.
 
     c3clust paper all -o runs/paper
-    c3clust paper table --data mnist-10k -o runs/mnist
-    python docs/reproduction.py digits=runs/paper mnist-10k=runs/mnist figures=runs/paper
+    c3clust bench digits --share 0.6 --seeds 100-102 -o runs/ranking
+    python docs/reproduction.py figures=runs/paper ranking-digits=runs/ranking
 
-NAME=FOLDER inserts FOLDER/table.md between <!-- NAME: begin --> and <!-- NAME: end -->, and copies the numbers behind
-it to figures/table-NAME.csv (means), runs-NAME.csv (each seed) and differences-NAME.csv. NAME+=FOLDER adds the runs of
-FOLDER to those of figures/runs-NAME.csv, in place of runs with the same data, name and seed, and builds the table from
-both. figures=FOLDER copies figures and the CSV files they are drawn from, and inserts the findings, each FOLDER/*.md,
-between the markers of its name. Everything else is left unchanged.
+NAME=FOLDER inserts FOLDER/ranking.md between <!-- NAME: begin --> and <!-- NAME: end -->, and copies every run behind
+it to figures/NAME.csv. figures=FOLDER copies figures and the CSV files they are drawn from, and inserts the findings,
+each FOLDER/*.md, between the markers of its name. Everything else is left unchanged.
 """
 
 import csv
 import re
 import shutil
 import sys
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 
 from PIL import Image
 
 from c3clust.bench import Job, Result
-from c3clust.bench.format import write
-from c3clust.bench.statistics import METRICS, rows
+from c3clust.bench.statistics import METRICS
 from c3clust.files.text import from_cell
 
 DOCS = Path(__file__).parent
-NUMBERS = ("table", "runs", "differences")
-PAGES = (DOCS / "REPRODUCTION.md", DOCS / "REPRODUCTION_APPENDIX.md", DOCS / "FOLDERS.md")
-COMPARED = [("c3", "cc"), ("consensus", "cc")]  # whose differences are shown below a table
+PAGES = tuple(DOCS / f"{name}.md" for name in ("REPRODUCTION", "REPRODUCTION_APPENDIX", "METHODS", "FOLDERS"))
 
 
 def rewrite(name: str, table: str) -> None:
@@ -49,28 +43,10 @@ def without_folders(text: str) -> str:
 
 
 def insert(name: str, folder: Path) -> None:
-    """Put FOLDER/table.md on its page, and copy the numbers behind it."""
-    rewrite(name, without_folders((folder / "table.md").read_text(encoding="utf-8")))
-    for kind in NUMBERS:
-        numbers = without_folders((folder / f"{kind}.csv").read_text(encoding="utf-8"))
-        (DOCS / "figures" / f"{kind}-{name}.csv").write_text(numbers, encoding="utf-8")
-
-
-def add(name: str, folder: Path) -> None:
-    """Insert the table of the runs that the page has and of those of FOLDER, which replace the same ones."""
-    known: dict[tuple, Result] = {}
-    for path in (DOCS / "figures" / f"runs-{name}.csv", folder / "runs.csv"):
-        for r in read_runs(path):
-            known[r.job.data, r.encoder, r.job.budget, r.job.share, r.job.name, r.job.seed] = r
-    table = rows(known.values())
-    for row in table:
-        if len({str(r.allowed) for r in row.results}) > 1:
-            sys.exit(f"The seeds of {row.name} on {row.data} have different numbers of epochs: run all of them again.")
-    datasets = list(dict.fromkeys(row.data for row in table))
-    ordered = [r for row in sorted(table, key=lambda row: datasets.index(row.data)) for r in row.results]
-    with tempfile.TemporaryDirectory() as merged:
-        write(Path(merged), ordered, COMPARED)
-        insert(name, Path(merged))
+    """Put FOLDER/ranking.md on its page, and copy the runs behind it."""
+    rewrite(name, without_folders((folder / "ranking.md").read_text(encoding="utf-8")))
+    numbers = without_folders((folder / "runs.csv").read_text(encoding="utf-8"))
+    (DOCS / "figures" / f"{name}.csv").write_text(numbers, encoding="utf-8")
 
 
 def read_runs(path: Path) -> list[Result]:
@@ -104,10 +80,8 @@ def main() -> None:
                 small.save(DOCS / "figures" / figure.name, optimize=True)
                 shutil.copy(figure.with_suffix(".csv"), DOCS / "figures")
             for findings in sorted(Path(folder).glob("*.md")):
-                if findings.name not in ("table.md", "five.md"):
+                if findings.name not in ("table.md", "ranking.md", "five.md"):
                     rewrite(findings.stem, findings.read_text(encoding="utf-8"))
-        elif name.endswith("+"):
-            add(name.removesuffix("+"), Path(folder))
         else:
             insert(name, Path(folder))
 

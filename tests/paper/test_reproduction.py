@@ -4,35 +4,39 @@ import csv
 import importlib.util
 import shutil
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
 from c3clust import paper
-from c3clust.bench import Job, Result
-from c3clust.bench.format import write
-from c3clust.bench.statistics import mean_and_std, paired
+from c3clust.bench.ranking import ranking
+from c3clust.bench.statistics import mean_and_std, rows
 from c3clust.paper.findings import difference
 from c3clust.paper.values import distinct, read_rows, select
 
 DOCS = Path(__file__).parents[2] / "docs"
 
 
+def module():
+    """docs/reproduction.py"""
+    spec = importlib.util.spec_from_file_location("reproduction", DOCS / "reproduction.py")
+    found = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    return found
+
+
 @pytest.fixture
 def script(tmp_path, monkeypatch):
     """The script, working on copies of the pages."""
-    spec = importlib.util.spec_from_file_location("reproduction", DOCS / "reproduction.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    copies = tuple(Path(shutil.copy(page, tmp_path)) for page in module.PAGES)
-    monkeypatch.setattr(module, "DOCS", tmp_path)
-    monkeypatch.setattr(module, "PAGES", copies)
+    made = module()
+    copies = tuple(Path(shutil.copy(page, tmp_path)) for page in made.PAGES)
+    monkeypatch.setattr(made, "DOCS", tmp_path)
+    monkeypatch.setattr(made, "PAGES", copies)
 
     def run(*words):
         monkeypatch.setattr(sys, "argv", ["reproduction.py", *words])
-        module.main()
+        made.main()
         return "".join(page.read_text(encoding="utf-8") for page in copies)
 
     return run
@@ -41,59 +45,24 @@ def script(tmp_path, monkeypatch):
 def test_tables_and_findings_are_put_between_their_markers(script, tmp_path):
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
-        (tmp_path / name / "table.md").write_text(f"| table | {name} |\n")
-        for kind in ("table", "runs", "differences"):
-            (tmp_path / name / f"{kind}.csv").write_text(f"{kind} of {name}\n")
+        (tmp_path / name / "ranking.md").write_text(f"| table | {name} |\n")
     (tmp_path / "b" / "five.md").write_text("the paper's table\n")
     for name in paper.names()[1:]:
         (tmp_path / "b" / f"{name}.md").write_text(f"found in {name}\n")
         Image.new("RGB", (8, 8), "white").save(tmp_path / "b" / f"{name}.png")
         (tmp_path / "b" / f"{name}.csv").write_text(f"numbers\n{len(name)}\n")
     (tmp_path / "a" / "runs.csv").write_text("/home/me/photos.tar,runs/a\n")
-    page = script(f"digits={tmp_path / 'a'}", f"figures={tmp_path / 'b'}")
-    assert (tmp_path / "figures" / "runs-digits.csv").read_text() == "photos.tar,runs/a\n"
-    assert "<!-- digits: begin -->\n| table | a |\n<!-- digits: end -->" in page
+    page = script(f"ranking-digits={tmp_path / 'a'}", f"figures={tmp_path / 'b'}")
+    assert (tmp_path / "figures" / "ranking-digits.csv").read_text() == "photos.tar,runs/a\n"
+    assert "<!-- ranking-digits: begin -->\n| table | a |\n<!-- ranking-digits: end -->" in page
     assert "| table | b |" not in page
-    for kind in ("table", "differences"):
-        assert (tmp_path / "figures" / f"{kind}-digits.csv").read_text() == f"{kind} of a\n"
     for name in paper.names()[1:]:
         assert f"<!-- {name}: begin -->\nfound in {name}\n<!-- {name}: end -->" in page
         if (DOCS / "figures" / f"{name}.csv").exists():
             assert f"(figures/{name}.png)" in page
         assert (tmp_path / "figures" / f"{name}.png").exists()
         assert (tmp_path / "figures" / f"{name}.csv").read_text() == f"numbers\n{len(name)}\n"
-    assert script(f"digits={tmp_path / 'a'}") == page  # again changes nothing
-
-
-def run(method, seed, acc, encoder="", epochs=3, status="ok"):
-    """A result on digits with a budget."""
-    scores = None if acc is None else {"acc": acc, "nmi": acc / 2, "ari": acc / 4}
-    job = Job("/home/me/digits.tar", method, seed=seed, budget=30)
-    made = Result(job, Path("/home/me/runs") / f"{method}-s{seed}", status, "", scores, None, 40.0, 20.0, encoder)
-    return replace(made, allowed={"epochs": epochs, "pretrain_epochs": 2}, share=0.5)
-
-
-def test_runs_are_added_to_those_of_the_page(script, tmp_path):
-    old = [
-        run("cc", 0, 0.5),
-        run("dec", 0, 0.25),
-        run("cc", 0, 0.75, "some encoder"),
-        run("vae", 0, None, status="failed"),
-    ]
-    new = [run("c3", 0, 0.875), *(run("dec", seed, 0.625, epochs=4) for seed in range(3))]
-    every = [old[3], new[1], *new[2:], old[0], new[0], old[2]]
-    for name, results in (("old", old), ("new", new), ("every", every)):
-        (tmp_path / name).mkdir()
-        write(tmp_path / name, results, [("c3", "cc"), ("consensus", "cc")])
-    expected = script(f"equal-features={tmp_path / 'every'}")
-    numbers = {path.name: path.read_text() for path in (tmp_path / "figures").iterdir()}
-    assert script(f"equal-features={tmp_path / 'old'}") != expected
-    assert script(f"equal-features+={tmp_path / 'new'}") == expected
-    assert {path.name: path.read_text() for path in (tmp_path / "figures").iterdir()} == numbers
-    assert "| DEC | 0.625 ± 0.000 |" in expected
-    write(tmp_path / "new", [run("cc", 1, 0.5, epochs=7)])
-    with pytest.raises(SystemExit, match=r"cc on .* different numbers of epochs"):
-        script(f"equal-features+={tmp_path / 'new'}")
+    assert script(f"ranking-digits={tmp_path / 'a'}") == page  # again changes nothing
 
 
 def test_figures_in_the_page_are_small():
@@ -117,82 +86,24 @@ def block(name):
     return page.partition(f"<!-- {name}: begin -->")[2].partition(f"<!-- {name}: end -->")[0]
 
 
-@pytest.mark.parametrize("name", ["digits", "mnist-10k"])
-def test_the_tables_of_methods_have_their_numbers_beside_them(name):
-    lines = [line.replace("**", "") for line in block(name).splitlines() if line.count("|") == 8]
-    rows = read_rows(DOCS / "figures" / f"table-{name}.csv")
-    assert len(rows) == len(lines) - 2  # without the head
-    for row, line in zip(rows, lines[2:], strict=True):
-        scores = " | ".join(f"{row[f'{m}_mean']:.3f} ± {row[f'{m}_std']:.3f}" for m in ("acc", "nmi", "ari"))
-        assert line.startswith(f"| {row['name']} | {scores} |")
-        assert line.endswith(f"| {row['n']:.0f} |")
-
-
-def score(row, metric):
-    """A cell of a table: mean ± standard deviation, the one value, or a dash."""
-    mean, std = row[f"{metric}_mean"], row[f"{metric}_std"]
-    return f"{mean:.3f}" + (f" ± {std:.3f}" if isinstance(std, float) else "") if isinstance(mean, float) else "–"
-
-
-def test_the_table_with_equal_budgets_has_every_seed_beside_it():
-    lines = [line.replace("**", "") for line in block("equal-features").splitlines() if line.count("|") == 9]
-    lines = [line for line in lines if not line.startswith(("| method", "|---"))]
-    means, runs = (read_rows(DOCS / "figures" / f"{kind}-equal-features.csv") for kind in ("table", "runs"))
-    for row, line in zip(means, lines, strict=True):
-        assert line.startswith(f"| {row['name']} | {' | '.join(score(row, m) for m in ('acc', 'nmi', 'ari'))} |")
-        of_row = [run for run in runs if run["method"] == row["method"] and row["data"].startswith(run["data"])]
-        values = [run["acc"] for run in of_row if isinstance(run["acc"], float)]
-        assert len(values) == row["n"]
-        assert not values or sum(values) / len(values) == pytest.approx(row["acc_mean"], abs=1e-5)
-
-
-PLACES = {
-    "mnist-10k": ("equal-mnist-10k", "MNIST-10k"),
-    "digits": ("equal-digits", "digits"),
-    "photos-subset.tar": ("equal-features", "features of photographs"),
-    "cifar10-10k": ("equal-features", "features of CIFAR-10"),
-}
-
-
-def measured():
-    """Mean ACC by method and place, as METHODS.md writes them."""
-    found = {}
-    for data, (table, place) in PLACES.items():
-        for row in read_rows(DOCS / "figures" / f"table-{table}.csv"):
-            if row["data"].startswith(f"{data},"):
-                found.setdefault(row["method"], []).append(f"{row['acc_mean']:.3f} on {place}")
-    return found
-
-
-def test_what_methods_reach_here_has_its_numbers_beside_it():
-    page = (DOCS / "METHODS.md").read_text(encoding="utf-8").partition("## Against the literature")[2]
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line[:3] == "| `"]
-    here = {row[0].strip("`"): row[2] for row in cells if len(row) == 4}
-    compared = here.keys() & measured().keys()
-    assert compared
-    assert {name: here[name] for name in compared} == {name: ", ".join(measured()[name]) for name in compared}
-
-
-def test_the_differences_below_the_tables_have_their_numbers_beside_them():
-    runs = read_rows(DOCS / "figures" / "warmup.csv")
-    first = [row for row in runs if row["seed"] < 3]  # the seeds of the tables
-    for name in ("digits", "mnist-10k"):
-        adaptive, cc = (select(first, data=name, variant=each) for each in ("C3Adaptive", "CC with warm-up"))
-        cells = " | ".join(str(difference(adaptive, cc, metric)) for metric in ("acc", "nmi", "ari"))
-        assert f"| C3Adaptive − CC with warm-up | {cells} |" in block(name)
-    gains = select(read_rows(DOCS / "figures" / "fig-help.csv"), pair="C3 − CC")
-    cells = " | ".join(str(paired([row[m] for row in gains], [0] * 3)) for m in ("acc", "nmi", "ari"))
-    assert f"| C3 − CC | {cells} |" in block("digits")
+def test_the_ranking_follows_from_the_runs_beside_it():
+    if not (DOCS / "figures" / "ranking-digits.csv").exists():
+        pytest.skip("the runs of the ranking are not in docs/figures")
+    runs = module().read_runs(DOCS / "figures" / "ranking-digits.csv")
+    page = (DOCS / "METHODS.md").read_text(encoding="utf-8")
+    found = ranking(rows(runs)).strip()
+    assert f"<!-- ranking-digits: begin -->\n{found}\n<!-- ranking-digits: end -->" in page
+    assert min(run.job.seed for run in runs) >= 100
 
 
 def test_the_study_with_a_warm_up_has_its_numbers_beside_it():
-    rows = read_rows(DOCS / "figures" / "warmup.csv")
-    data = distinct(rows, "data")
-    names = distinct(rows, "variant")
+    study = read_rows(DOCS / "figures" / "warmup.csv")
+    data = distinct(study, "data")
+    names = distinct(study, "variant")
     lines = []
     for name in names:
-        here = [select(rows, data=each, variant=name) for each in data]
-        start = [select(rows, data=each, variant=names[0]) for each in data]
+        here = [select(study, data=each, variant=name) for each in data]
+        start = [select(study, data=each, variant=names[0]) for each in data]
         if name == names[0]:
             cells = [f"{mean_and_std([row['acc'] for row in of])}, n = {len(of)}" for of in start]
         else:
@@ -216,7 +127,7 @@ def test_the_rehearsal_has_its_numbers_beside_it():
     )
     shown = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line[:1] == "|"][2:]
     with open(DOCS / "figures" / "rehearsal.csv", newline="", encoding="utf-8") as file:
-        rows = {(row["data"], row["stage"], row["batch"]): row for row in csv.DictReader(file)}
+        known = {(row["data"], row["stage"], row["batch"]): row for row in csv.DictReader(file)}
     columns = (
         "step_seconds",
         "memory_gb",
@@ -230,7 +141,7 @@ def test_the_rehearsal_has_its_numbers_beside_it():
     assert len(shown) == 10
     for name, stage, batch, *cells in shown:
         data = name.lower().replace("cifar-", "cifar")
-        row = rows[data, {"1": "cc", "2": "c3"}[stage], batch]
+        row = known[data, {"1": "cc", "2": "c3"}[stage], batch]
         for column, cell in zip(columns, cells, strict=True):
             number, _, unit = cell.replace(",", "").partition(" ")
             factor = units[unit] if column.startswith("days") else 1.0

@@ -98,6 +98,7 @@ def _table_csv(rows: Sequence[Row]) -> str:
 
 
 def _runs_csv(results: Iterable[Result]) -> str:
+    """One line per run; its times include those of the run that it started from."""
     head = ["data", "name", "method", "seed", "status", "reason", *METRICS, *(f"{m}_z" for m in METRICS), *CLOCKS]
     head += ["budget", "share", "epochs", "encoder", "folder"]
     lines = []
@@ -106,7 +107,7 @@ def _runs_csv(results: Iterable[Result]) -> str:
         job = [r.job.data, r.job.name, r.job.method, r.job.seed]
         epochs = " ".join(f"{name}={number}" for name, number in (r.allowed or {}).items())
         rest = [r.job.budget, r.share, epochs, r.encoder, r.folder]
-        lines.append([*job, r.status, r.reason, *scores, r.seconds, r.processor_seconds, *rest])
+        lines.append([*job, r.status, r.reason, *scores, *map(r.total, CLOCKS), *rest])
     return numbers_csv(head, lines)
 
 
