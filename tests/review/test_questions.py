@@ -54,3 +54,18 @@ def test_all_samples_may_be_asked_about():
     learner = Learner(z[:12], y[:12], 4)
     questions = learner.questions(1000)
     assert sorted(q.samples[0] for q in questions if q.kind == "where") == list(range(12))
+
+
+def test_a_merge_is_confirmed_by_a_second_question_and_undone_by_it():
+    z, y = blobs()
+    labels = np.where((y == 2) & (np.arange(300) % 2 == 0), 4, y)
+    learner = Learner(z, labels, 5)
+    pair = next(q for q in learner.questions(4) if q.kind == "pair")
+    learner.correct(pins_of(pair, "yes"))
+    split = learner.questions(1)[0]
+    assert (split.kind, split.clusters) == ("split", (2,))
+    learner.correct([*pins_of(pair, "yes"), *pins_of(split, "yes")])
+    np.testing.assert_array_equal(learner.labels, labels)
+    learner.correct([*pins_of(pair, "yes"), *pins_of(split, "no")])
+    np.testing.assert_array_equal(learner.labels, y)
+    assert learner.questions(1)[0].kind != "split"

@@ -12,6 +12,7 @@ A pin has a `kind`, `samples` and a `cluster`:
 The result depends on the pins and their order alone.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any, Protocol
@@ -21,6 +22,8 @@ import numpy as np
 from c3clust.errors import InputError
 
 __all__ = ["Decision", "Decisions"]
+
+PAIRED = ("together", "apart")
 
 
 class Decision(Protocol):
@@ -45,6 +48,7 @@ class Decisions:
         self.placed: dict[int, int] = {}  # row -> cluster, -1 is nowhere
         self.banned: dict[int, set[int]] = {}  # row -> clusters that it is not in
         self.apart: list[tuple[int, int]] = []  # rows
+        self.merges: dict[tuple[int, int], int] = {}  # rows whose clusters became one -> how often that was said
         self.count = 0
 
     def add(self, pin: Decision) -> None:
@@ -65,6 +69,19 @@ class Decisions:
                 self._part(a, b)
         else:
             raise InputError(f"{pin.kind!r} is not a kind of pin: use in, not, nowhere, together, apart or confirm.")
+
+    def add_all(self, pins: Sequence[Decision]) -> None:
+        """Apply pins in order. Of pins whether the same samples are in one cluster, the last holds."""
+        last = {tuple(pin.samples): i for i, pin in enumerate(pins) if pin.kind in PAIRED}
+        said = Counter(tuple(pin.samples) for pin in pins if pin.kind == "together")
+        for i, pin in enumerate(pins):
+            if pin.kind not in PAIRED or last[tuple(pin.samples)] == i:
+                self.add(pin)
+                self._repeated(said[tuple(pin.samples)])
+        self.count = len(pins)
+
+    def _repeated(self, times: int) -> None:
+        self.merges = {rows: count or times for rows, count in self.merges.items()}
 
     def cluster_of(self, row: int) -> int:
         """Where a sample is by the pins, else by the clusters that they are applied to."""
@@ -102,6 +119,7 @@ class Decisions:
         fixed = [row in self.placed or bool(self.core[row]) for row in (a, b)]
         if one != two and all(fixed) and min(one, two) >= 0 and not self._known_apart(one, two):
             self.target = [min(one, two) if t == max(one, two) else t for t in self.target]
+            self.merges[a, b] = 0
         final = self.cluster_of(b if fixed[1] and not fixed[0] else a)
         self._place([a, b], [final, final])
 

@@ -86,8 +86,7 @@ class Learner:
         Of two pins that contradict each other, the later one holds.
         """
         decisions = Decisions(self.start, self.prior.shape[1], self.core, self.rows)
-        for pin in pins:
-            decisions.add(pin)
+        decisions.add_all(pins)
         self.decisions, self.n_clusters = decisions, len(decisions.target)
         mean = _merged(self.prior, decisions.target)
         self.pinned, wanted = _observed(decisions, mean)

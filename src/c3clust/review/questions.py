@@ -21,6 +21,7 @@ CANDIDATES = 5  # clusters that a sample may belong to
 SHOWN = 8  # samples that show a cluster
 LOOKED_AT = 1500  # samples that are asked about, or whose uncertainty counts; of more, a random part
 FLOOR = 0.05  # hardness of a sample that the model is certain of
+NEAR = 2  # clusters that one is compared with
 EVERY = 3  # one question in this many is about a pair of clusters
 NOISE = 0.05  # variance of an answer
 
@@ -57,10 +58,26 @@ class Question:
 def choose(learner: "Learner", n: int) -> list[Question]:
     """The n questions that are worth most now, best first. One in EVERY is about two clusters, while there are some."""
     pairs, where = _pairs(learner)[:n], _where(learner, n)
-    found: list[Question] = []
+    found = _merges_to_confirm(learner)[:n]
     while len(found) < n and (pairs or where):
         turn = (learner.decisions.count + len(found)) % EVERY == 0
         found.append(pairs.pop(0) if pairs and (turn or not where) else where.pop(0))
+    return found
+
+
+def _merges_to_confirm(learner: "Learner") -> list[Question]:
+    """Whether a cluster that was merged holds two things: one wrong answer there costs more than any other."""
+    found = []
+    for ends in (rows for rows, times in learner.decisions.merges.items() if times == 1):
+        cluster = learner.decisions.cluster_of(ends[0])
+        if any(learner.labels[end] != cluster for end in ends):
+            continue
+        parts = [(learner.labels == cluster) & (learner.start == learner.start[end]) for end in ends]
+        shown = [
+            np.r_[end, np.setdiff1d(typical(learner, np.flatnonzero(part)) if part.any() else [], end)[: SHOWN - 1]]
+            for end, part in zip(ends, parts, strict=True)
+        ]
+        found.append(Question("split", (cluster,), tuple(np.concatenate(shown).astype(int).tolist()), ends=ends))
     return found
 
 
@@ -71,7 +88,7 @@ def typical(learner: "Learner", rows: np.ndarray, n: int = SHOWN) -> np.ndarray:
 
 
 def _pairs(learner: "Learner") -> list[Question]:
-    """The pairs of clusters that were not asked about, by the samples that a merge is expected to set right.
+    """The pairs of near clusters that were not asked about, by the samples that a merge is expected to set right.
 
     That is the size of the smaller one, times exp(-r) for the squared distance r of the means in units of the variance
     within both.
@@ -81,11 +98,13 @@ def _pairs(learner: "Learner") -> list[Question]:
     size = np.bincount(learner.labels[learner.labels >= 0], minlength=K)
     distance = ((means[live][:, None] - means[live]) ** 2).sum(2)
     ratio = distance / np.maximum(variance[live][:, None] + variance[live], 1e-9)
+    near = np.sort(ratio, axis=1)[:, : NEAR + 1][:, -1:]  # itself is the nearest
+    ratio = np.where((ratio <= near) | (ratio <= near.T), ratio, np.inf)
     gain = np.minimum(size[live][:, None], size[live]) * np.exp(-ratio)
     known = {tuple(sorted(map(learner.decisions.cluster_of, rows))) for rows in learner.decisions.apart}
     order = np.argsort(-gain, axis=None, kind="stable")
     places = (divmod(int(at), len(live)) for at in order)
-    pairs = [(int(live[a]), int(live[b])) for a, b in places if a < b]
+    pairs = [(int(live[a]), int(live[b])) for a, b in places if a < b and gain[a, b] > 0]
     return [_pair(learner, *each) for each in pairs if each not in known]
 
 
