@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from c3clust.consensus.filling import fill_clusters
 from c3clust.consensus.heads import (
     Settings,
     assignments,
@@ -67,7 +68,7 @@ def fit_heads(
     weight, bias = train_heads(rows, neighbours, start, K, priors, s, seed, unit)  # [P, M, K, f], [P, M, K]
     q = np.stack([assignments(rows, *head) for head in zip(weight, bias, strict=True)])  # [P, M, n, K]
     best, agreement = select_prior(q)
-    order, mean = consensus(q[best])
+    order, _ = consensus(q[best])
     network = VotingHeads(K, x.shape[1])
     set_heads(
         network,
@@ -78,6 +79,7 @@ def fit_heads(
         np.take_along_axis(weight[best], order[:, :, None], axis=1),
         np.take_along_axis(bias[best], order, axis=1),
     )
+    mean = fill_clusters(network, z)  # [n, K]
 
     index, clusterings = reference_clusterings(z, K, unit, s, rng)
     simple = kmeans(x, K, seed, n_init=10)
