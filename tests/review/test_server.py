@@ -157,7 +157,7 @@ def test_a_wrong_request_is_a_sentence_and_changes_nothing(client, run, body):
 
 
 def test_neighbours_and_all_like_this(client):
-    client.session.z  # noqa: B018, waits for the model
+    client.session.teacher  # noqa: B018, waits for the model
     found = client.get("api/sample/0").json()
     assert len(found["neighbours"]) == 8
     assert 0 not in found["neighbours"]
@@ -181,7 +181,7 @@ def test_a_photograph_is_shown_upright_in_its_own_aspect(tmp_path):
 
 
 def test_questions_are_answered_and_what_follows_is_undone(client, run, clusters_of):
-    client.session.z  # noqa: B018, waits for the model
+    client.session.teacher  # noqa: B018, waits for the model
     before, kinds = clusters_of(run), set()
     for _ in range(6):
         found = client.get("api/question").json()["question"]
@@ -200,7 +200,7 @@ def test_questions_are_answered_and_what_follows_is_undone(client, run, clusters
 
 
 def test_a_pair_that_is_one_is_merged_and_a_skipped_question_not_asked_again(client, run, clusters_of):
-    client.session.z  # noqa: B018, waits for the model
+    client.session.teacher  # noqa: B018, waits for the model
     found = client.get("api/question").json()["question"]
     assert found["kind"] == "pair"
     assert [len(side) for side in found["sides"]] == [8, 8]
@@ -217,7 +217,7 @@ def test_a_pair_that_is_one_is_merged_and_a_skipped_question_not_asked_again(cli
 
 
 def test_samples_near_a_moved_one_follow_and_none_that_a_person_placed(client, run, clusters_of):
-    client.session.z  # noqa: B018, waits for the model
+    client.session.teacher  # noqa: B018, waits for the model
     before = clusters_of(run)
     inside = [i for i, m in enumerate(before) if m == before[0]]
     kept = inside[-3:]

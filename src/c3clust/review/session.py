@@ -56,9 +56,9 @@ class Session:
         self.duplicates = Duplicates.read(run.folder, self.names)
         self._pool = ThreadPoolExecutor(2, thread_name_prefix="c3clust-review")
         self._shown: Future[Shown] = self._pool.submit(lambda: Shown(run.listed(), self.names))
-        self._z: Future[np.ndarray] = self._pool.submit(run.z)
         self._lock, self._teacher = threading.RLock(), cast("Teacher | None", None)
         self.checking = Checking(run.folder)
+        self._load()
         self._asked: tuple[int, Question] | None = None
         self._skipped: set[tuple[Any, ...]] = set()
         self.actions: dict[str, Callable[..., Done]] = {
@@ -78,8 +78,14 @@ class Session:
 
     @property
     def ready(self) -> bool:
-        """Whether z is there."""
-        return self._z.done() and self._z.exception() is None
+        """Whether z is there, and what learning needs of it."""
+        known = self._teacher
+        return self._z.done() and self._z.exception() is None and known is not None and known.z is self.z
+
+    def _load(self) -> None:
+        """Load the model in the background, and prepare learning."""
+        self._z: Future[np.ndarray] = self._pool.submit(self.run.z)
+        self._pool.submit(lambda: self.teacher)
 
     def close(self) -> None:
         self.history.close()
@@ -237,14 +243,14 @@ class Session:
 
     def regroup(self, n_clusters: int) -> Done:
         now = self.history.around(lambda: self.run.regroup(n_clusters))
-        self._z = self._pool.submit(self.run.z)
+        self._load()
         return Done(now)
 
     def undo(self) -> Done:
         before = self.history.now.record
         now = self.history.undo()
         if now.record != before:  # a split or regrouping was undone
-            self._z = self._pool.submit(self.run.z)
+            self._load()
         return Done(now)
 
     def _pins(self, pins: Callable[[Any], list[Pin]], new: Sequence[str] = ()) -> Done:
