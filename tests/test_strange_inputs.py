@@ -39,12 +39,14 @@ def csv(folder, text):
     return folder / "t.csv"
 
 
-def test_masked_values_are_refused():
+def test_masked_values_are_gaps():
     masked = np.ma.masked_array(X, X > 0.9)
-    for read in (data.load, KMeans(2).fit):
-        with pytest.raises(InputError, match=r"masked values\. Fill them"):
-            read(masked)
-    assert len(data.load(np.ma.masked_array(X))) == 30
+    assert np.array_equal(np.isnan(data.load(masked).x), masked.mask)
+    model = KMeans(2, random_state=0).fit(masked)
+    assert model.predict(masked).shape == model.predict(X).shape == (30,)
+    assert data.load(np.ma.masked_array(X)).kind == "vector"
+    with pytest.raises(InputError, match=r"masked values\. Fill them"):
+        data.load(masked[:, None, :].repeat(4, axis=1))
 
 
 def test_splits_above_a_hugging_face_folder(tmp_path):

@@ -1,4 +1,5 @@
-"""The progress bar: stage, epoch, loss, images per second, time left. Only with verbose=True, and on a terminal.
+"""The progress bar: stage, epoch, loss, images per second, time left. Only with verbose=True, and on
+a terminal or in a notebook.
 
 Elsewhere, one line says how long training takes (training/forecast.py).
 """
@@ -82,7 +83,7 @@ def bar(name: str, epochs: int, steps: int, verbose: bool, done: int, forecast: 
     if not (verbose and dist.rank() == 0):
         yield _Silent()
         return
-    if not console.is_terminal:
+    if not (console.is_terminal or console.is_jupyter):
         yield _Timed(_Silent(), forecast)
         return
     columns = (

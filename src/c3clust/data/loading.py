@@ -9,6 +9,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from c3clust import checks
 from c3clust.data import sources
 from c3clust.data.io.originals import Originals
@@ -22,7 +24,7 @@ from c3clust.data.source import Claim, Options, PublicDataset
 from c3clust.data.sources.arrays import from_array
 from c3clust.data.sources.loose import are_pictures, from_pictures
 from c3clust.data.sources.shards import read_url
-from c3clust.data.sources.table import from_frame, is_frame
+from c3clust.data.sources.table import from_frame, from_masked, is_frame
 from c3clust.data.sources.texts import are_texts, from_texts
 from c3clust.errors import DataError, InputError, suggest
 from c3clust.files.atomic import expanded
@@ -181,6 +183,8 @@ def _load(place: Any, options: Options, root: Path | None) -> Dataset:
         return from_texts(place)
     if is_frame(place):
         return from_frame(place, options)
+    if isinstance(place, np.ma.MaskedArray) and place.ndim == 2 and (np.ma.is_masked(place) or options.kind == "table"):
+        return from_masked(place)
     if not isinstance(place, str | PathLike):
         return from_array(place, embeddings=options.embeddings, pixel_max=options.pixel_max)
     if isinstance(place, str) and is_url(place):

@@ -5,13 +5,15 @@ samples that it is given to (z, c). estimator/saving.py reads what `save` writes
 """
 
 import logging
+import warnings
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
@@ -89,15 +91,23 @@ class Estimator(Correctable):
     # What a user calls.
 
     def fit(
-        self, X: Any, y: Any = None, run_dir: str | Path | Run | None = None, checkpoint_minutes: float = 10.0
-    ) -> Any:
+        self,
+        X: Any,
+        y: Any = None,
+        run_dir: str | Path | Run | None = None,
+        checkpoint_minutes: float = 10.0,
+        *,
+        embeddings: bool = False,
+    ) -> Self:
         """Cluster X.
 
         Parameters
         ----------
         X : array, list, data frame, path or Dataset
             Images [n, C, H, W], [n, H, W, C] or [n, H, W], feature vectors [n, F], texts, rows of a data frame, image
-            files (paths, bytes or Pillow images), a path, or the result of `data.load`.
+            files (paths, bytes or Pillow images), a path, or the result of `data.load`. Arrays may be those of any
+            library that has `__dlpack__`. Masked values of feature vectors are gaps, as in a table. Sparse matrices of
+            more than 100 features are reduced by a truncated SVD.
         y : ignored
         run_dir : path, optional
             Folder for checkpoints and, at the end, the model, the assignments, the record and the report. If the
@@ -105,6 +115,8 @@ class Estimator(Correctable):
             bit on the CPU.
         checkpoint_minutes : float
             Time between checkpoints within an epoch.
+        embeddings : bool
+            Read an array [n, V, F] as V views of n samples, the first of which is the sample itself, not as images.
 
         Returns
         -------
@@ -112,13 +124,15 @@ class Estimator(Correctable):
         """
         checks.number("checkpoint_minutes", checkpoint_minutes, 0, why="it is a time. A usual value is 10.")
         run = run_dir if isinstance(run_dir, Run | None) else Run(run_dir, checkpoint_minutes=checkpoint_minutes)
-        dataset = self._validate(X)
+        dataset = self._validate(X, embeddings)
         plan = self.plan(dataset, run)
         with nullcontext() if run is None else run.open(self._config(dataset, plan.seed, run)):
             result = self._fit_as_planned(plan, dataset, run)
             if run is not None:
                 run.finish(result, dataset, self.save)
         self._folder_ = None if run is None else run.folder
+        if not isinstance(run_dir, Run):
+            self._warn_of_empty_clusters()
         return self
 
     def plan(self, dataset: Dataset, run: Run | None = None) -> Plan:
@@ -133,6 +147,7 @@ class Estimator(Correctable):
         """Compute the features, leave out the copies, train."""
         options = self._training_options()
         self.preprocessor_ = plan.preprocessor
+        self.preprocessor_.components = self._components_
         prepared = self.preprocessor_.fit(
             dataset,
             self._input_options(),
@@ -143,6 +158,7 @@ class Estimator(Correctable):
         )
         self.encoder_note_ = prepared.encoder_note
         self.duplicates_ = self._find_duplicates(dataset, prepared.features)
+        log.info("%d samples are read, %d of them distinct.", len(dataset), len(self.duplicates_.distinct))
         if plan.note and options.verbose:
             log.warning("%s", plan.note)
         context = self._context(dataset, prepared, options, plan)
@@ -170,7 +186,7 @@ class Estimator(Correctable):
         write_steps(folder, self._steps())
         return folder
 
-    def regrouped(self, n_clusters: int, samples: Dataset, duplicates: Duplicates, seed: int) -> tuple[Any, Result]:
+    def regrouped(self, n_clusters: int, samples: Dataset, duplicates: Duplicates, seed: int) -> tuple[Self, Result]:
         """A new estimator with this number of clusters, fitted to the features that this one has of the samples.
 
         And its result.
@@ -186,14 +202,25 @@ class Estimator(Correctable):
 
     # How it is done.
 
-    def _validate(self, X: Any) -> Dataset:
+    def _validate(self, X: Any, embeddings: bool = False) -> Dataset:
         """Check the parameters, and read and check the samples."""
         self._check_n_clusters(method_name(self))
         self._check_params()
-        dataset = self._read(X, reset=True)
+        dataset = self._read(X, reset=True, embeddings=embeddings)
         if len(dataset) < max(self.n_clusters_, 2):
             raise InputError(_too_few(dataset, self.n_clusters_))
         return dataset
+
+    def _warn_of_empty_clusters(self) -> None:
+        """The report of a run says so too."""
+        found = len(np.unique(self.labels_[self.labels_ >= 0]))
+        if found < self.n_clusters_:
+            warnings.warn(
+                f"{found} of the {self.n_clusters_} requested clusters have samples: ask for fewer (n_clusters), or "
+                "train longer.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
 
     def _find_duplicates(self, dataset: Dataset, features: Any) -> Duplicates:
         """The copies, which are left out of training: a copy gets the cluster of its original."""
@@ -257,6 +284,7 @@ class Estimator(Correctable):
         self._build_tree(z, c.argmax(axis=1), context.seed)
         if self.start_labels_ is not None:
             self.start_labels_ = self.start_labels_[copies]
+        log.info("%d samples are assigned to %d clusters.", len(copies), self.n_clusters_)
         self._n_features_out = z.shape[1]
         self.policy_ = augment.spec(context.policy)
         self.epochs_ = context.epochs

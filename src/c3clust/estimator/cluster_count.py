@@ -12,6 +12,8 @@ from c3clust.training import TrainingContext
 
 __all__ = ["ClusterCount"]
 
+WHY = 'it is the number of clusters. Give at least 1, or "auto", which estimates it.'
+
 
 class ClusterCount:
     """What an estimator knows about its number of clusters. The methods that can find it set `chooses_k`."""
@@ -41,7 +43,7 @@ class ClusterCount:
         """Check the parameter of the method `name`, and forget an earlier choice."""
         self.choice_, self.tree_ = None, None
         if self.n_clusters != "auto":
-            checks.whole("n_clusters", self.n_clusters, why="it is the number of clusters. Give at least 1.")
+            checks.whole("n_clusters", self.n_clusters, why=WHY)
         elif not self.chooses_k:
             raise InputError(
                 f'n_clusters="auto" is not possible with {name}: give a number (-k), or use consensus, c3, '

@@ -1,12 +1,13 @@
 """Fitted: the part of an estimator that a fitted or loaded model needs for new samples."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor, nn
 
@@ -16,9 +17,11 @@ from c3clust.encoders import Encoder
 from c3clust.errors import RunError
 from c3clust.estimator.cluster_count import ClusterCount
 from c3clust.estimator.corrections import Corrections
+from c3clust.estimator.scikit_learn import ScikitLearn
 from c3clust.estimator.splits import Step
 from c3clust.features.outliers import OutlierRule, blocks, member_votes
 from c3clust.features.preprocess import InputOptions, Preprocessor
+from c3clust.features.sparse import fit_svd, reduced
 from c3clust.records.assignments import Assignments
 from c3clust.records.edits import Edits
 from c3clust.records.outliers import Outlier, by_position
@@ -28,7 +31,7 @@ from c3clust.training.embed import device_of, gather, rows_per_batch
 __all__ = ["Fitted", "confidence_of"]
 
 
-class Fitted(ClusterCount, ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class Fitted(ClusterCount, ScikitLearn):
     """`predict`, `predict_proba`, `assign`, `transform` and `find_outliers`.
 
     They use the network's (z, c) and what was edited since the fit.
@@ -38,6 +41,8 @@ class Fitted(ClusterCount, ClusterMixin, ClassNamePrefixFeaturesOutMixin, Transf
     network_: nn.Module
     preprocessor_: Preprocessor
     outlier_rule_: OutlierRule | None
+    _components_: np.ndarray | None = None  # of the SVD of a sparse matrix, from `_read` to the preprocessor
+    _folder_: Path | None
     _steps_: list[Step] | None
 
     def _input_options(self) -> InputOptions:
@@ -99,19 +104,43 @@ class Fitted(ClusterCount, ClusterMixin, ClassNamePrefixFeaturesOutMixin, Transf
 
     # How it is done.
 
-    def _read(self, X: Any, reset: bool) -> Dataset:
+    def _read(self, X: Any, reset: bool, embeddings: bool = False) -> Dataset:
         """X as a dataset; vectors are checked by scikit-learn's own rules."""
+        X = data.from_dlpack(X)
         options = self._input_options().load_options if reset else self.preprocessor_.load_options
+        self._components_ = None if reset else self._components_
         if isinstance(X, str | Path) or data.are_pictures(X):
-            return data.load(X, **options())
-        if isinstance(X, Dataset) or (isinstance(X, np.ndarray | Tensor) and X.ndim > 2):
-            return data.load(X, pixel_max=None if reset else self.preprocessor_.pixel_max)
+            return data.load(X, **options() | ({"embeddings": True} if embeddings else {}))
+        pixel_max = None if reset else self.preprocessor_.pixel_max
+        if isinstance(X, Dataset):
+            return data.load(X, pixel_max=pixel_max)
+        if isinstance(X, np.ndarray | Tensor) and X.ndim > 2:
+            views = embeddings if reset else tuple(X.shape[2:]) == self.preprocessor_.shape
+            return data.load(X, embeddings=views, pixel_max=pixel_max)
+        if np.ma.is_masked(X) or (isinstance(X, np.ndarray) and not reset and self._takes_rows):
+            return data.load(np.ma.asarray(X), kind="table")
+        if issparse(X) or (not reset and self.preprocessor_.components is not None):
+            return self._read_sparse(X, reset)
         if data.are_texts(X) or (data.is_frame(X) and (data.has_gaps_or_words(X) or (not reset and self._takes_rows))):
             return data.load(X, **({} if reset else options()))
         X = X.detach().cpu().numpy() if isinstance(X, Tensor) else X
         if isinstance(X, np.ndarray):
             data.check_whole_numbers(X)
         return data.load(validate_data(self, X, reset=reset, dtype=[np.float64, np.float32]))
+
+    def _read_sparse(self, X: Any, reset: bool) -> Dataset:
+        """A sparse matrix as a dataset of dense vectors; also dense rows, for a model of a sparse matrix."""
+        X = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32])
+        if not reset:
+            return data.load(reduced(X, self.preprocessor_.components))
+        self._components_, note = fit_svd(X)
+        dataset = data.load(reduced(X, self._components_))
+        return dataset if note is None else replace(dataset, notes=[*dataset.notes, note])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     @property
     def _takes_rows(self) -> bool:

@@ -104,7 +104,8 @@ def restore(
     estimator.network_ = placed(network, shape, device).eval()
     estimator._steps_ = read_edits(run or folder, Path(folder), estimator.n_clusters_)
     if len(shape) == 1:
-        estimator.n_features_in_ = shape[0]
+        components = estimator.preprocessor_.components
+        estimator.n_features_in_ = shape[0] if components is None else components.shape[1]
     return estimator
 
 

@@ -29,6 +29,7 @@ SCALES = ("auto", "standard", "l2", "none")  # what a parameter `scale` may be
 SCALING = ("scale.centre", "scale.spread")  # names in a saved model, absent in older models that are not standardised
 CLIPPED = ("scale.low", "scale.high")  # in a model of samples with extreme values
 NOUNS = {"image": "images", "vector": "vectors", "text": "texts", "table": "rows of a table"}
+COMPONENTS = "scale.components"  # of a model of a sparse matrix
 PIXEL_MAX = "scale.pixel_max"  # 1, 255, or 0 for "type"; absent in older models, which look at the values of each call
 log = logging.getLogger(__name__)
 
@@ -70,6 +71,7 @@ class Preprocessor:
     unit: bool = False  # feature vectors are scaled to unit length
     shape: tuple[int, ...] = ()  # of one sample, as the network sees it
     pixel_max: float | str | None = None  # of `data.load`, for new images
+    components: np.ndarray | None = None  # [D, F] of the SVD that sparse rows are reduced by
 
     @classmethod
     def choose(cls, dataset: Dataset, options: InputOptions) -> tuple["Preprocessor", str | None]:
@@ -169,6 +171,8 @@ class Preprocessor:
         values = () if found is None else (found.centre, found.spread, found.low, found.high)
         named = zip((*SCALING, *CLIPPED), values, strict=False)
         tensors = {name: torch.from_numpy(value) for name, value in named if value is not None}
+        if self.components is not None:
+            tensors[COMPONENTS] = torch.from_numpy(self.components)
         if self.pixel_max is not None:
             tensors[PIXEL_MAX] = torch.tensor(0.0 if self.pixel_max == "type" else float(self.pixel_max))
         return None if self.encoder is None else encoders.to_config(self.encoder), tensors
@@ -195,7 +199,7 @@ class Preprocessor:
             pixel_max = float(tensors[PIXEL_MAX]) or "type"
             if pixel_max not in (1, 255, "type"):
                 raise InputError(f"its {PIXEL_MAX} is {pixel_max}, and not 0, 1 or 255.")
-        return cls(restored, options.finetune, scaling, unit, shape, pixel_max)
+        return cls(restored, options.finetune, scaling, unit, shape, pixel_max, _components(tensors, shape))
 
     def _fit_scaling(self, samples: Dataset, options: InputOptions) -> tuple[ArrayLike, list[str]]:
         """Set the scaling, unless it is that of a start, and the shape. Returns the samples and notes."""
@@ -246,6 +250,16 @@ class Preprocessor:
                 f"Samples of shape {given} do not fit this model: it was trained on {needed}"
                 f"{' (channels, height, width; other sizes are resized)' if len(needed) == 3 else ''}."
             )
+
+
+def _components(tensors: Mapping[str, Tensor], shape: tuple[int, ...]) -> np.ndarray | None:
+    """The components [D, F] of a saved model of a sparse matrix, checked."""
+    found = tensors.get(COMPONENTS)
+    if found is None:
+        return None
+    if not found.is_floating_point() or found.ndim != 2 or (len(found),) != shape:
+        raise InputError(f"its {COMPONENTS} is of type {found.dtype} and shape {tuple(found.shape)}.")
+    return found.numpy()
 
 
 def _as_bytes(dataset: Dataset) -> Dataset:

@@ -14,6 +14,7 @@ from c3clust.estimator.saving import read_model, restore
 from c3clust.estimator.splits import Split, read_edits
 from c3clust.files import catalog
 from c3clust.files.lock import locked
+from c3clust.methods._base import Clusterer
 from c3clust.methods._own import installed, load_own
 from c3clust.methods._released import read_checkpoint, write_checkpoint
 from c3clust.records.assignments import Assignments
@@ -29,7 +30,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-Resumed = tuple[Any, RunRecord, report.Summary | None]
+Resumed = tuple[Clusterer, RunRecord, report.Summary | None]
 
 
 def names() -> list[str]:
@@ -91,7 +92,7 @@ def _again(name: str, given: Any, folder: str | Path) -> Any:
     return cls
 
 
-def load_model(folder: str | Path, **given: Any) -> Any:
+def load_model(folder: str | Path, **given: Any) -> Clusterer:
     """The fitted estimator that was saved in `folder` (a run, or what `save` wrote). Executes nothing from it.
 
     `given` holds parameters that a file cannot hold or may not decide: `backbone=` your own module; `encoder=` the
@@ -101,19 +102,19 @@ def load_model(folder: str | Path, **given: Any) -> Any:
     return at_rest(folder, lambda: _load_now(folder, given))
 
 
-def _load_now(folder: str | Path, given: dict[str, Any]) -> Any:
+def _load_now(folder: str | Path, given: dict[str, Any]) -> Clusterer:
     found = states(folder)
     regrouped = [i for i, state in enumerate(found) if i and Change.read(state).op == "regroup"]
     first = regrouped[-1] if regrouped else 0
     estimator = fitted_model(found[first], run=folder, **given)
     for state in found[first + 1 :]:
         split = Split.read(state)
-        estimator._steps_ += [split, *read_edits(folder, state, split.n_clusters)]
+        estimator._steps_ = [*estimator._steps(), split, *read_edits(folder, state, split.n_clusters)]
     estimator._folder_ = Path(folder)
     return estimator
 
 
-def fitted_model(folder: str | Path, method: Any = None, run: str | Path | None = None, **given: Any) -> Any:
+def fitted_model(folder: str | Path, method: Any = None, run: str | Path | None = None, **given: Any) -> Clusterer:
     """The estimator without later splits and regroupings; run: the run that `folder` is a change of."""
     meta, state = read_model(folder)
     return restore(_again(meta["method"], method, folder), folder, given, meta, state, run)

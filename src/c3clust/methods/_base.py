@@ -5,7 +5,7 @@ entries that a method inherits to the method's own docstring, with the method's 
 """
 
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, dataclass_transform
 
 import numpy as np
 from torch import nn
@@ -31,8 +31,13 @@ __all__ = [
     "parameters",
 ]
 
-parameters = dataclass(eq=False, repr=False, kw_only=True)
-"""The decorator of a class of parameters. Comparison and repr stay those of scikit-learn's BaseEstimator."""
+T = TypeVar("T")
+
+
+@dataclass_transform(eq_default=False, kw_only_default=True)
+def parameters(cls: type[T]) -> type[T]:
+    """The decorator of a class of parameters. Comparison and repr stay those of scikit-learn's BaseEstimator."""
+    return dataclass(eq=False, repr=False, kw_only=True)(cls)
 
 
 @dataclass(eq=False, repr=False)
@@ -69,7 +74,7 @@ class Clusterer(Documented, Pretrained, Estimator):
 
     standardise: ClassVar[float] = np.inf  # the largest number of features that are standardised
 
-    n_clusters: int | str = 10
+    n_clusters: int | str = "auto"
     _: KW_ONLY
     encoder: Any = None
     image_size: int | None = None

@@ -14,6 +14,7 @@ The agreement of the members gives the confidence of each sample and the estimat
 Shapes: N images per batch, M clusters.
 """
 
+import logging
 import time
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, final
@@ -34,6 +35,8 @@ from c3clust.training import Batch, Stage, TrainingContext
 from c3clust.training.head import fit_head
 
 __all__ = ["Consensus"]
+
+log = logging.getLogger(__name__)
 
 NARROW = 64  # features; up to here vectors are treated as columns with different units, and are standardised
 
@@ -190,6 +193,7 @@ class Consensus(ContrastiveFields, Clusterer):
     def _fit_vectors(self, context: TrainingContext) -> VotingHeads:
         """Members on the feature vectors."""
         started = time.perf_counter()
+        log.info("Stage heads: %d of %d samples.", min(len(context.x), MOST), len(context.x))
         x = context.pixels() if len(context.x) <= MOST else context.lazy_pixels()
         self._choose_clusters(x, context)
         network, quality = fit_heads(

@@ -87,6 +87,7 @@ class TrainingContext:
         policy: how views are made in this stage; None for that of the context.
         """
         number, kept = len(self.stages), self.checkpoints
+        log.info("Stage %s: %d epochs of %d samples.", stage.name, stage.epochs, len(self.x))
         note = None if kept is None else kept.restore_end(number, network, self.generator)
         if note is None:
             with compiled(network if self.compile else None), self._with_policy(policy):

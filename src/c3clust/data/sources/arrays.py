@@ -90,6 +90,22 @@ def from_array(
     return Samples(found, names, labels, classes, place=place, pixel_max=white)
 
 
+def from_dlpack(x: Any) -> Any:
+    """An array of another library (JAX, CuPy, TensorFlow) as one of numpy; anything else is returned unchanged."""
+    if isinstance(x, np.ndarray) or hasattr(x, "detach") or not hasattr(x, "__dlpack__"):
+        return x
+    try:
+        return np.from_dlpack(x)
+    except Exception:  # on another device, or of a type that numpy does not have
+        import torch
+
+        try:
+            found = torch.from_dlpack(x).detach().cpu()
+        except Exception as error:
+            raise InputError(f"The array cannot be used: {first_line(error)}. Give an array of numpy.") from error
+        return (found.float() if found.dtype == torch.bfloat16 else found).numpy()
+
+
 def label_codes(y: Any, n: int, place: str) -> tuple[np.ndarray, list[str]]:
     """Labels of any type as integers [n] into the sorted list of their names."""
     y = np.asarray(y)
@@ -103,7 +119,7 @@ def _as_numbers(x: Any) -> np.ndarray:
     if hasattr(x, "detach"):  # a torch tensor, on any device
         x = x.detach().cpu()
     try:
-        x = np.asarray(x)
+        x = np.asarray(from_dlpack(x))
     except (ValueError, TypeError) as error:
         raise InputError(f"The array cannot be used: {first_line(error)}. Give one array of numbers.") from error
     if x.dtype.kind not in "buif":

@@ -59,6 +59,14 @@ def from_frame(frame: Any, options: Options) -> Dataset:
     return from_cells(cells.from_frame(frame), "data frame", options)
 
 
+def from_masked(x: Any) -> Table:
+    """Rows [n, F] of numbers with gaps, where they are masked."""
+    x = np.ma.asarray(x)
+    columns = [Column(str(i)) for i in range(x.shape[1])]
+    rows = x.astype(np.float64).filled(np.nan)
+    return Table(rows, [str(i) for i in range(len(x))], place="array", columns=columns)
+
+
 def from_cells(found: Cells, place: str, options: Options, *, first: int = 0) -> Dataset:
     """Texts or rows from cells. Rows are named by a column, or by their number, counted from `first`."""
     n = len(next(iter(found.values()), []))

@@ -13,7 +13,7 @@ from c3clust import __version__
 from c3clust.encoders.compiled import TOLERANCE, exported
 from c3clust.encoders.image import ImageEncoder
 from c3clust.encoders.run import RunEncoder
-from c3clust.errors import C3ClustError, RunError, first_line
+from c3clust.errors import C3ClustError, InputError, RunError, first_line
 from c3clust.export import onnx_model
 from c3clust.export.onnx.fold import fold
 from c3clust.export.onnx.graph import Deployed
@@ -22,6 +22,7 @@ from c3clust.files.atomic import write_atomically
 
 __all__ = ["to_onnx"]
 
+FAR = 1000  # spreads: farther from zero, float32 has too few digits of a vector
 OPSET = 18  # the first with antialiased resizing
 
 
@@ -66,14 +67,22 @@ def _card(model: Any, method: str) -> onnx_model.Card:
 def _input(preprocessor: Preprocessor) -> tuple[str, tuple[int, ...], str]:
     """Kind, shape and type of what the file takes."""
     encoder, shape = preprocessor.frozen_encoder, preprocessor.shape
+    if preprocessor.components is not None:
+        raise InputError("it was fitted to a sparse matrix. Fit it to dense vectors")
     if isinstance(encoder, RunEncoder):
         return _input(encoder.model.preprocessor_)
     if encoder is not None and not isinstance(encoder, ImageEncoder):
         return "features", (encoder.width,), "float32"
     if encoder is None and len(shape) == 1:
-        return "vector", shape, "float64"  # centred in float64, before digits are lost
+        return "vector", shape, "float32" if _few_digits(preprocessor) else "float64"
     shape = shape if encoder is None else encoder.shape or ()
     return "image", shape, "uint8"
+
+
+def _few_digits(preprocessor: Preprocessor) -> bool:
+    """Whether float32 holds the vectors well before they are centred: no mean is far above its spread."""
+    scaling = preprocessor.scaling
+    return scaling is None or bool((np.abs(scaling.centre) <= FAR * scaling.spread).all())
 
 
 def _reading(preprocessor: Preprocessor, kind: str, shape: tuple[int, ...]) -> dict[Any, Any]:
