@@ -34,6 +34,12 @@ def own_key(tmp_path_factory):
 
 
 @pytest.fixture(scope="session", autouse=True)
+def no_added_encoders(tmp_path_factory):
+    """Encoders that somebody added would change what "auto" means (encoders/weights.py)."""
+    os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture(scope="session", autouse=True)
 def one_thread():
     import torch
 

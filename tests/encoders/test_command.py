@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from c3clust.encoders import efficientnet
+from c3clust.encoders import photographs
 
-pytestmark = pytest.mark.skipif(efficientnet.missing() is not None, reason="the extra photos is not installed")
+pytestmark = pytest.mark.skipif(photographs.missing() is not None, reason="the extra photos is not installed")
 SMALL = ("--image-size", 64, "--set", "views=1", "--quiet")
 QUICK = ("--method", "c3_adaptive", "--set", "cc_epochs=1", "--set", "epochs=1")
 
@@ -65,7 +65,7 @@ def test_none_is_none(c3clust, photos, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--encoder", "resnet"], "encoder='resnet' is unknown. Known: auto, none, efficientnet-lite0"),
+        (["--encoder", "resnet"], "encoder='resnet' is unknown. Known: auto, none, efficientnet-lite2+pplcnetv2"),
         (["--encoder", "hf:/nowhere"], "hf:/nowhere cannot be loaded"),
         (["--method", "kmeans", "--finetune"], "kmeans has no parameter 'finetune'"),
         (["--method", "cc", "--set", "views=-1"], "views=-1 is not an integer"),

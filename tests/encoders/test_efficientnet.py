@@ -5,16 +5,16 @@ import pytest
 import torch
 
 from c3clust import CC, C3Adaptive, KMeans, data, encoders, load
-from c3clust.encoders import efficientnet
+from c3clust.encoders import efficientnet, photographs, weights
 from c3clust.errors import MissingExtraError, RunError
 
 QUICK = {"n_clusters": 2, "random_state": 0, "batch_size": 8}
-installed = pytest.mark.skipif(efficientnet.missing() is not None, reason="the extra photos is not installed")
+installed = pytest.mark.skipif(photographs.missing() is not None, reason="the extra photos is not installed")
 
 
 def test_lite0_has_the_known_number_of_weights():
     """4,652,008 of the original, less the 1,281,000 of its classifier."""
-    network = efficientnet.EfficientNetLite0()
+    network = efficientnet.EfficientNetLite("lite0")
     assert sum(p.numel() for p in network.parameters()) == 4_652_008 - 1_281_000
     assert network.eval()(torch.rand(1, 3, 65, 50)).shape == (1, 1280)
 
@@ -48,18 +48,18 @@ def test_lite0_knows_its_own_pixels(pictures):
 
 @installed
 def test_auto_takes_photographs_only(pictures):
-    assert encoders.auto(data.load(pictures())) == ("efficientnet-lite0", None)
-    assert encoders.auto(data.load(pictures(channels=1))) == ("efficientnet-lite0", None)
+    assert encoders.auto(data.load(pictures()))[0] == "efficientnet-lite0"
+    assert encoders.auto(data.load(pictures(channels=1)))[0] == "efficientnet-lite0"
     for others in (pictures(side=63), np.zeros((9, 28, 28), np.uint8), np.zeros((9, 70))):
         assert encoders.auto(data.load(others)) == (None, None)
     assert C3Adaptive(backbone="resnet18")._input_options().load_options() == {"image_size": None}
-    assert C3Adaptive()._input_options().load_options() == {"image_size": None, "largest": efficientnet.SIZE}
+    assert C3Adaptive()._input_options().load_options() == {"image_size": None, "largest": 192}
     assert KMeans()._input_options().load_options() == {"image_size": None}
 
 
 @pytest.fixture
 def without_weights(monkeypatch):
-    monkeypatch.setattr(efficientnet, "_file", lambda: None)
+    monkeypatch.setattr(weights, "find", lambda name: None)
 
 
 def test_a_missing_extra_is_a_note_and_costs_nothing(without_weights, caplog, pictures):
@@ -79,21 +79,21 @@ def test_one_that_is_asked_for_must_be_there(without_weights, pictures):
 @installed
 def test_predict_says_which_encoder_it_needs(tmp_path, monkeypatch, pictures):
     KMeans(2, encoder="efficientnet-lite0", image_size=64, random_state=0).fit(pictures(6)).save(tmp_path)
-    monkeypatch.setattr(efficientnet, "_file", lambda: None)
+    monkeypatch.setattr(weights, "find", lambda name: None)
     with pytest.raises(MissingExtraError, match="efficientnet-lite0 needs its weights"):
         load(tmp_path)
 
 
 def test_a_damaged_file_of_weights(tmp_path, monkeypatch):
     (tmp_path / "weights.pth").write_bytes(b"not tensors")
-    monkeypatch.setattr(efficientnet, "_file", lambda: tmp_path / "weights.pth")
+    monkeypatch.setattr(weights, "find", lambda name: tmp_path / "weights.pth")
     monkeypatch.setenv("C3CLUST_ANY_WEIGHTS", "1")
     with pytest.raises(RunError, match="does not hold the weights of efficientnet-lite0"):
         encoders.load("efficientnet-lite0")
 
 
-@pytest.mark.skipif(efficientnet.missing() is not None, reason="the weights are not installed")
-@pytest.mark.skipif(efficientnet.class_names() is None, reason="the names of the classes are not installed")
+@pytest.mark.skipif(photographs.missing() is not None, reason="the weights are not installed")
+@pytest.mark.skipif(photographs.class_names() is None, reason="the names of the classes are not installed")
 def test_the_encoder_knows_the_names_of_its_classes():
     names, probabilities = encoders.load("efficientnet-lite0").classes()
     assert len(names) == 1000
@@ -104,5 +104,5 @@ def test_the_encoder_knows_the_names_of_its_classes():
 
 
 def test_without_the_names_there_are_no_suggestions(monkeypatch):
-    monkeypatch.setattr(efficientnet, "NAMES", "a-package-that-is-not-installed")
-    assert efficientnet.class_names() is None
+    monkeypatch.setattr(photographs, "NAMES", "a-package-that-is-not-installed")
+    assert photographs.class_names() is None

@@ -5,7 +5,7 @@ import hashlib
 import pytest
 
 from c3clust import encoders
-from c3clust.encoders import efficientnet, pinned, text
+from c3clust.encoders import photographs, pinned, text, weights
 from c3clust.encoders.pinned import check_files
 from c3clust.errors import RunError
 
@@ -24,12 +24,12 @@ def test_known_files(tmp_path, monkeypatch):
     check_files(tmp_path, known, "some-package")
 
 
-@pytest.mark.parametrize(("module", "name"), [(efficientnet, "efficientnet-lite0"), (text, "minilm")])
-def test_other_weights_are_refused_before_they_are_read(module, name, tmp_path, monkeypatch):
+@pytest.mark.parametrize("name", ["efficientnet-lite0", "minilm"])
+def test_other_weights_are_refused_before_they_are_read(name, tmp_path, monkeypatch):
     pytest.importorskip("sentence_transformers")
     place = tmp_path / "efficientnet-lite0-57934424.pth"
     place.write_bytes(b"other")
-    monkeypatch.setattr(efficientnet, "_file", lambda: place)
+    monkeypatch.setattr(weights, "find", lambda name: place)
     monkeypatch.setattr(text, "_package", lambda: tmp_path)
     for file in pinned.MINILM:
         (tmp_path / file).parent.mkdir(exist_ok=True)
@@ -38,6 +38,6 @@ def test_other_weights_are_refused_before_they_are_read(module, name, tmp_path, 
         encoders.load(name)
 
 
-@pytest.mark.skipif(efficientnet.missing() is not None, reason="the weights are not installed")
+@pytest.mark.skipif(photographs.missing() is not None, reason="the weights are not installed")
 def test_the_installed_weights_are_known():
     assert encoders.load("efficientnet-lite0").width == 1280

@@ -41,6 +41,7 @@ COMMANDS = {  # the module and the function of each
     "bench": ("bench", "bench"),
     "paper": ("bench", "paper"),
     "list": ("listing", "list_"),
+    "encoders": ("encoders", "encoders"),
     "demo": ("fit", "demo"),
     "shard": ("shard", "shard"),
 }

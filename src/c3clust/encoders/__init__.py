@@ -9,6 +9,7 @@ Each type of encoder is a file of this folder with
     load(spec) -> Encoder         the encoder, or MissingExtraError
     suits(dataset) -> str | None  (optional) the spec that `encoder="auto"` uses for this dataset, if any
     missing() -> str | None       (optional, with `suits`) the package to install; None if it is installed
+    better(spec) -> str | None    (optional, with `suits`) a note if a better one than this spec can be added
 
 New files are discovered automatically. `register` adds a type that is defined elsewhere (saved runs).
 
@@ -31,8 +32,8 @@ from c3clust.errors import InputError
 from c3clust.files import catalog
 
 __all__ = [
-    "Encoder", "LazyFeatures", "auto", "examples", "features", "from_config", "is_built_in", "lazy_features", "load",
-    "load_options", "register", "to_config",
+    "Encoder", "LazyFeatures", "auto", "examples", "features", "from_config", "is_built_in", "is_known",
+    "lazy_features", "load", "load_options", "register", "to_config",
 ]  # fmt: skip
 
 _registered: list[Any] = []
@@ -65,16 +66,26 @@ def load(which: str | nn.Module | Encoder) -> Encoder:
 
 def is_built_in(which: Any) -> bool:
     """Whether a file may name this encoder: it is one of c3clust's own, or none."""
-    return which in (None, "auto", "none") or any(which in getattr(kind, "BUILT_IN", ()) for kind in _kinds())
+    if which in (None, "auto", "none"):
+        return True
+    names = {name for kind in _kinds() for name in getattr(kind, "BUILT_IN", ())}
+    return isinstance(which, str) and names.issuperset(which.split("+"))
+
+
+def is_known(spec: str) -> bool:
+    """Whether a type of encoder of this package claims the spec."""
+    return any(kind.claims(spec) for kind in _kinds() if kind not in _registered)
 
 
 def auto(dataset: Dataset) -> tuple[str | None, str | None]:
-    """The spec of the encoder that suits this dataset, if it is installed; else a note if it would suit."""
+    """The spec of the encoder that suits this dataset, if it is there; and a note about one that would suit better."""
     for kind in _kinds():
         spec = kind.suits(dataset) if hasattr(kind, "suits") else None
         if spec is not None:
             note = kind.missing()
-            return (spec, None) if note is None else (None, note)
+            if note is not None:
+                return None, note
+            return spec, kind.better(spec) if hasattr(kind, "better") else None
     return None, None
 
 
@@ -83,9 +94,10 @@ def load_options(which: Any) -> dict[str, Any]:
     if which is None or which == "none":
         return {}
     if which == "auto":
-        from c3clust.encoders import efficientnet
+        from c3clust.encoders import photographs, weights
 
-        return {} if efficientnet.missing() else {"largest": efficientnet.SIZE}
+        best = photographs.there()
+        return {} if best is None else {"largest": weights.table()[best].size}
     return load(which).load_options()
 
 

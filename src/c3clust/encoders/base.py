@@ -103,7 +103,8 @@ class Encoder:
 
     def key(self) -> str:
         """A hash of everything that determines the features."""
-        plain = {"spec": self.spec, "kind": self.takes.noun, "settings": self.state(), "about": self.describe()}
+        entry = {key: value for key, value in self.describe().items() if key != "weights_sha256"}  # tensors count
+        plain = {"spec": self.spec, "kind": self.takes.noun, "settings": self.state(), "about": entry}
         return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
 

