@@ -8,16 +8,14 @@ import numpy as np
 import pytest
 import torch
 
-from c3clust.consensus import heads as module
+from c3clust.consensus.head_loss import adam_step, logit_gradient, neighbour_loss
 from c3clust.consensus.heads import (
     Settings,
     draw_dims,
     head_dims,
     kmeans,
     linkage_start,
-    logit_gradient,
     neighbour_count,
-    neighbour_loss,
     step_count,
 )
 from c3clust.features.vectors import lengths_alike, nearest, scale_rows, smoothed
@@ -76,7 +74,7 @@ def test_a_step_of_adam_is_that_of_torch():
     optimiser, moments = torch.optim.Adam([theirs], lr=0.1), (torch.zeros(3), torch.zeros(3))
     for step in range(1, 5):
         gradient = torch.arange(3.0) - step
-        module.adam_step(ours, gradient, moments, step, 0.1)
+        adam_step(ours, gradient, moments, step, 0.1)
         theirs.grad = gradient.clone()
         optimiser.step()
     torch.testing.assert_close(ours, theirs.detach())

@@ -66,9 +66,9 @@ def fit_heads(
     start = starts(np.stack([smooth[:, d] for d in dims]), K, s.anchors, rng)  # [M, n]
     priors = PRIORS[prior] if isinstance(prior, str) else (float(prior),)
     weight, bias = train_heads(rows, neighbours, start, K, priors, s, seed, unit)  # [P, M, K, f], [P, M, K]
-    q = np.stack([assignments(rows, *head) for head in zip(weight, bias, strict=True)])  # [P, M, n, K]
-    best, agreement = select_prior(q)
-    order, _ = consensus(q[best])
+    labels = [assignments(rows, *head).argmax(2) for head in zip(weight, bias, strict=True)]  # of each prior [M, n]
+    best, agreement = select_prior(labels)
+    order, _ = consensus(assignments(rows, weight[best], bias[best]))
     network = VotingHeads(K, x.shape[1])
     set_heads(
         network,

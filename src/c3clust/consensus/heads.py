@@ -22,12 +22,13 @@ from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
 from c3clust import dist
+from c3clust.consensus.head_loss import adam_step, logit_gradient
+from c3clust.consensus.many import NEAR, near_clusters, train_head
 from c3clust.features.vectors import unit_rows
 
 __all__ = [
     "Settings",
     "neighbour_count",
-    "neighbour_loss",
     "starts",
     "train_heads",
 ]
@@ -35,6 +36,7 @@ __all__ = [
 MIN_DIMENSIONS = 64  # that a member sees; else a tenth of them, or a fifth for many samples
 MANY = 5000  # samples
 LINKED = 40  # samples per cluster from which average linkage is computed, at least
+MOST_LINKED = 4000  # samples, or two per cluster: the time and memory of average linkage grow with the square
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,9 @@ def starts(views: np.ndarray, K: int, most: int, rng: np.random.Generator) -> np
     """[M, n]: every other member starts from average linkage, the rest from k-means. views: [M, n, f], smoothed."""
     n, draws = views.shape[1], []
     for m in range(len(views)):
-        anchors = rng.permutation(n)[: min(max(int(0.8 * n), 2 * K), max(most, LINKED * K), n)]
+        anchors = rng.permutation(n)[
+            : min(max(int(0.8 * n), 2 * K), max(most, min(LINKED * K, max(MOST_LINKED, 2 * K))), n)
+        ]
         draws.append((m, anchors, int(rng.integers(2**31)) if m % 2 else 0))
 
     def start(draw: tuple[int, np.ndarray, int]) -> np.ndarray:
@@ -144,36 +148,7 @@ def starts(views: np.ndarray, K: int, most: int, rng: np.random.Generator) -> np
     return np.stack(dist.shared_map(start, draws, threads=True))
 
 
-# 3. Loss
-
-
-def partner_scores(log_q: Tensor, log_t: Tensor, log_p: Tensor, beta: float, prior: Tensor | float) -> Tensor:
-    """log of (q_m(x) t_m(x'))^beta / p_m^prior, cluster by cluster: [..., B, K]."""
-    return beta * (log_q + log_t) - prior * log_p
-
-
-def neighbour_loss(
-    log_q: Tensor, t: Tensor, w: Tensor, p: Tensor, beta: float = 0.6, prior: Tensor | float = 1.0
-) -> Tensor:
-    """-w log sum_m (q_m(x) t_m(x'))^beta / p_m^prior, mean over the batch: TEMI, section 3, with the exponent `prior`.
-
-    log_q: [..., B, K] of the samples; t: [..., B, K] of their partners, by the teacher; w: [..., B]; p: [..., 1, K].
-    """
-    scores = partner_scores(log_q, t.clamp(min=1e-8).log(), p.clamp(min=1e-6).log(), beta, prior)
-    return -(w * scores.logsumexp(dim=-1)).mean(dim=-1)
-
-
-def logit_gradient(log_q: Tensor, t: Tensor, w: Tensor, p: Tensor, beta: float, prior: Tensor | float) -> Tensor:
-    """The gradient of the sum of `neighbour_loss` over samples with respect to the logits: w beta (q - r).
-
-    r are the normalised scores: each sample is drawn to r, the product of its own assignment and its partner's, divided
-    by the cluster sizes.
-    """
-    scores = partner_scores(log_q, t.clamp(min=1e-8).log(), p.clamp(min=1e-6).log(), beta, prior)
-    return w.unsqueeze(-1) * beta * (log_q.exp() - scores.softmax(dim=-1))
-
-
-# 4. Training: all members and all priors at once
+# 3. Training: all members and all priors at once
 
 
 def start_heads(z: Tensor, labels: np.ndarray, K: int, unit: bool) -> tuple[Tensor, Tensor]:
@@ -181,18 +156,10 @@ def start_heads(z: Tensor, labels: np.ndarray, K: int, unit: bool) -> tuple[Tens
 
     Rows of unit length: the cosine with the mean direction. Others: the nearest mean, z mu - |mu|^2 / 2.
     """
-    one_hot = torch.nn.functional.one_hot(torch.as_tensor(labels, dtype=torch.long), K).float()
+    one_hot = torch.zeros(*labels.shape, K).scatter_(2, torch.as_tensor(labels, dtype=torch.long).unsqueeze(2), 1.0)
     means = torch.bmm(one_hot.mT, z) / one_hot.sum(1).clamp(min=1).unsqueeze(2)  # [M, K, f]
     square = (means**2).sum(dim=2, keepdim=True)
     return (means / square.sqrt().clamp(min=1e-6), torch.zeros_like(square)) if unit else (means, -square / 2)
-
-
-def adam_step(parameter: Tensor, gradient: Tensor, moments: tuple[Tensor, Tensor], step: int, rate: float) -> None:
-    """One step of Adam (Kingma, Ba, ICLR 2015) for a gradient in closed form: a third faster here than autograd."""
-    first, second = moments
-    first.mul_(0.9).add_(gradient, alpha=0.1)
-    second.mul_(0.999).addcmul_(gradient, gradient, value=0.001)
-    parameter.addcdiv_(first / (1 - 0.9**step), (second / (1 - 0.999**step)).sqrt() + 1e-8, value=-rate)
 
 
 def train_heads(
@@ -231,6 +198,8 @@ def _train_members(
     unit: bool,
 ) -> tuple[np.ndarray, np.ndarray]:
     """`train_heads` of these members."""
+    if K > NEAR:
+        return _train_one_by_one(zs, neighbours, start, K, priors, s, seed, unit)
     M, n, f = zs.shape
     P, B = len(priors), min(s.batch, n)
     generator = torch.Generator().manual_seed(seed)
@@ -262,6 +231,26 @@ def _train_members(
             p = t.mean(dim=1, keepdim=True)
     weight, bias = weight.view(M, P, K, f).transpose(0, 1), bias.view(M, P, K).transpose(0, 1)
     return weight.numpy() / s.tau, bias.numpy() / s.tau
+
+
+def _train_one_by_one(
+    zs: np.ndarray,
+    neighbours: np.ndarray,
+    start: np.ndarray,
+    K: int,
+    priors: Sequence[float],
+    s: Settings,
+    seed: int,
+    unit: bool,
+) -> tuple[np.ndarray, np.ndarray]:
+    """`train_heads` for many clusters: one head at a time, so that memory does not grow with their number."""
+    found, steps, partners = [], s.steps[0], torch.from_numpy(neighbours)
+    for z, labels in zip(torch.from_numpy(zs), start, strict=True):
+        weight, bias = (each[0] for each in start_heads(z[None], labels[None], K, unit))
+        near = near_clusters(z, weight, bias[:, 0])
+        found.append([train_head(z, near, partners, weight, bias[:, 0], each, s, seed, steps) for each in priors])
+    weights, biases = (np.array([[head[part] for head in member] for member in found]) for part in (0, 1))
+    return weights.swapaxes(0, 1), biases.swapaxes(0, 1)
 
 
 def assignments(zs: np.ndarray, weight: np.ndarray, bias: np.ndarray) -> np.ndarray:

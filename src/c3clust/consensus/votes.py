@@ -3,6 +3,8 @@
 Shapes: n samples, M members, P priors, K clusters.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
@@ -45,7 +47,7 @@ def consensus(q: np.ndarray, rounds: int = 3) -> tuple[np.ndarray, np.ndarray]:
     reference = labels[int(rand_indices(labels).sum(1).argmax())]
     for _ in range(rounds):
         order = np.stack([np.argsort(matching(member, reference, K)) for member in labels])
-        mean = np.take_along_axis(q, order[:, None], axis=2).mean(0)
+        mean = sum(member[:, clusters] for member, clusters in zip(q, order, strict=True)) / len(q)
         reference = mean.argmax(1)
     return order, mean
 
@@ -55,14 +57,14 @@ def vote(labels: np.ndarray, K: int) -> np.ndarray:
     return consensus(np.eye(K, dtype=np.float32)[labels])[1].argmax(1)
 
 
-def select_prior(q: np.ndarray) -> tuple[int, list[float]]:
-    """The prior whose members agree most, and how much those of each do. q: [P, M, n, K], the evenest prior first.
+def select_prior(labels: Sequence[np.ndarray]) -> tuple[int, list[float]]:
+    """The prior whose members agree most, and how much those of each do. labels: P x [M, n], the evenest prior first.
 
     Members start from clusterings with different errors (`starts`). With the right prior they converge to the same;
     a larger one divides large clusters differently, a smaller one leaves members where they started. Equal sizes are
     given up only for a gain of more than EVIDENCE and SHARE: where members agree little, it varies more.
     """
-    agreement = [stability(each.argmax(2)) for each in q]
+    agreement = [stability(each) for each in labels]
     best = int(np.argmax(agreement))
     enough = max(EVIDENCE, SHARE * (1 - agreement[0]))
     return (best if agreement[best] > agreement[0] + enough else 0), agreement
