@@ -118,7 +118,7 @@ def allowance(place: Path, job: Job, fit: Fit) -> Allowance:
 def _measure(job: Job, run: Path, fit: Fit) -> Allowance:
     """One fit is measured; before the first on some data, another one loads code, and the features of an encoder."""
     if not (own := _parameters(job)):
-        return Allowance()
+        return Allowance(share=job.share or 1.0)
     if job.share is None and (place := (job.data, str(job.params.get("encoder")))) not in _warm:
         _timed(run, fit)
         _warm.add(place)
