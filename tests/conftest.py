@@ -9,6 +9,8 @@ from types import SimpleNamespace
 import pytest
 
 ROOT = Path(__file__).parent.parent
+CHROMIUM = "/usr/bin/chromium"
+FLAGS = "--no-sandbox --disable-gpu --disable-background-networking --disable-component-update --disable-sync"
 # One thread each: two that share busy cores spend their time waiting for each other.
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "COLUMNS": "200", "NO_COLOR": "1", "PYTHONPATH": str(ROOT / "src")}
 
@@ -44,6 +46,19 @@ def one_thread():
     import torch
 
     torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """The one Chromium of a process: Playwright starts once only."""
+    if not Path(CHROMIUM).exists() and os.environ.get("C3CLUST_REQUIRE_BROWSER") != "1":
+        pytest.skip(f"there is no {CHROMIUM}; set C3CLUST_REQUIRE_BROWSER=1 to insist")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=[*FLAGS.split(), "--no-first-run"])
+        yield chromium
+        chromium.close()
 
 
 @pytest.fixture(scope="session")

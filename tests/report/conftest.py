@@ -1,7 +1,6 @@
 """Finished runs to make pages of, from scikit-learn's digits, and a real browser."""
 
 import csv
-import os
 import shutil
 from pathlib import Path
 
@@ -13,9 +12,6 @@ from sklearn.decomposition import PCA
 
 from c3clust.records.record import RunRecord
 from c3clust.report import Facts, View, build, findings, write
-
-CHROMIUM = "/usr/bin/chromium"
-FLAGS = "--no-sandbox --disable-gpu --disable-background-networking --disable-component-update --disable-sync"
 
 
 def make_stages(n_clusters: int, n: int) -> list[dict]:
@@ -174,18 +170,6 @@ def small_view(digits) -> View:
     rng = np.random.default_rng(0)
     z = rng.normal(size=(60, 4))
     return build(x[:60], z, np.arange(60) % 4, rng.random(60), [str(i) for i in range(60)], y[:60], max_map=11)
-
-
-@pytest.fixture(scope="session")
-def browser():
-    if not Path(CHROMIUM).exists() and os.environ.get("C3CLUST_REQUIRE_BROWSER") != "1":
-        pytest.skip(f"there is no {CHROMIUM}; set C3CLUST_REQUIRE_BROWSER=1 to insist")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=[*FLAGS.split(), "--no-first-run"])
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture

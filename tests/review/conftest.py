@@ -1,6 +1,5 @@
 """A finished run of scikit-learn's digits, its server, and a real browser."""
 
-import os
 import shutil
 import signal
 import subprocess
@@ -15,9 +14,6 @@ from sklearn.datasets import load_digits
 from c3clust import data, methods
 from c3clust.records.state import State
 from c3clust.runs import Run
-
-CHROMIUM = "/usr/bin/chromium"
-FLAGS = "--no-sandbox --disable-gpu --disable-background-networking --disable-component-update --disable-sync"
 
 
 @pytest.fixture(scope="session")
@@ -59,18 +55,6 @@ def review():
                     process.wait(30)
 
     return started
-
-
-@pytest.fixture(scope="session")
-def browser():
-    if not Path(CHROMIUM).exists() and os.environ.get("C3CLUST_REQUIRE_BROWSER") != "1":
-        pytest.skip(f"there is no {CHROMIUM}; set C3CLUST_REQUIRE_BROWSER=1 to insist")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=[*FLAGS.split(), "--no-first-run"])
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 >>> from c3clust.bench import Job
 >>> cc = Job("digits", "cc", {"n_clusters": 10}, seed=0)
 >>> c3 = Job("digits", "c3", {"n_clusters": 10, "head": "frozen"}, seed=0, name="C3, frozen head", start=cc)
->>> c3.key == Job("digits", "c3", {"head": "frozen"}, start=cc).key  # 10 clusters are the default
+>>> c3.key == Job("digits", "c3", {"n_clusters": 10, "head": "frozen"}, start=cc).key  # the name is no setting
 True
 
 `run([c3], "out", workers=2)` trains CC, then C3 from it, and returns one Result per job.
