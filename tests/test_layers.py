@@ -23,7 +23,7 @@ LAYERS = [
     {"estimator"},
     {"export"},
     {"methods"},
-    {"recipes", "testing"},
+    {"recipes", "testing", "batch"},
     {"bench"},
     {"paper"},
     {"cli"},

@@ -25,6 +25,7 @@ COMMANDS = {  # the module and the function of each
     "fit": ("fit", "fit"),
     "resume": ("fit", "resume"),
     "predict": ("predict", "predict"),
+    "merge-parts": ("predict", "merge_parts"),
     "evaluate": ("predict", "evaluate"),
     "report": ("report", "report"),
     "export": ("report", "export"),

@@ -1,4 +1,4 @@
-"""predict, evaluate: use a finished run on new samples, and compare it with true labels."""
+"""predict, merge-parts, evaluate: use a finished run on new samples, and compare it with true labels."""
 
 import os
 from collections.abc import Sequence
@@ -14,11 +14,12 @@ from c3clust.errors import InputError
 from c3clust.files.atomic import open_regular
 
 if TYPE_CHECKING:
+    from c3clust.batch import Mapped
     from c3clust.records.assignments import Assignments
     from c3clust.records.edits import Edits
     from c3clust.report.sorting import Sorted
 
-__all__ = ["evaluate", "predict"]
+__all__ = ["evaluate", "merge_parts", "predict"]
 
 MOST = 20  # clusters that a summary lists
 
@@ -35,8 +36,18 @@ def predict(
     ],
     out: Annotated[Path | None, typer.Option("-o", "--out", help="A CSV file.", show_default="the screen")] = None,
     to: Annotated[
-        Path | None, typer.Option("--to", help="Copy the images into the folders of an export, or of a new folder.")
+        Path | None,
+        typer.Option(
+            "--to",
+            help="Copy the images into the folders of an export, or of a new folder. Of a folder of shards (.tar or "
+            ".parquet files), write a table for each shard into this folder instead.",
+        ),
     ] = None,
+    part: Annotated[
+        str | None,
+        typer.Option("--part", help="Of shards: the part i/n of the work, 1/8 to 8/8.", show_default="all"),
+    ] = None,
+    z: Annotated[bool, typer.Option("--z", help="Of shards: also write the learned representation.")] = False,
     min_confidence: Annotated[
         float, typer.Option("--min-confidence", help="With --to: images with a lower confidence go to unsure/.")
     ] = 0.5,
@@ -61,13 +72,15 @@ def predict(
 
       c3clust predict runs/photos tomorrow/ --to sorted/
 
+      c3clust predict runs/photos shards/ --to parts/ --part 2/8
+
       c3clust predict photos.onnx tomorrow/
 
       c3clust predict runs/photos one.jpg --json
 
       c3clust predict runs/photos new/*.jpg
     """
-    from c3clust import data
+    from c3clust import batch, data
 
     if out is not None and out.suffix.lower() == ".json":
         raise InputError(f"-o {out} would be a CSV file: end its name with .csv, or write --json > {out} instead.")
@@ -78,10 +91,22 @@ def predict(
     if to is None and (link or min_confidence != 0.5):
         raise InputError("--link and --min-confidence are of --to, the folder that images are copied to: add it.")
     source = sources[0] if len(sources) == 1 else _image_files(sources)
-    shared = _join(run)
-    model, reading = _load(run, {"device": device, "encoder": encoder, "method": method})
+    shards = batch.shards_of(source) if to is not None or part is not None or z else None
+    if shards is None and (part is not None or z):
+        raise InputError(f"--part and --z are of a folder of shards (.tar or .parquet files), and {source} is none.")
+    shared = _join(run) if shards is None else False
+    model, reading = batch.open_model(run, device=device, encoder=encoder, method=method)
     given = opt.reading_options(column, cache, workers, memory, max_bad, outside, max_pixels)
     reading |= {name: value for name, value in given.items() if value is not None}
+    if shards is not None:
+        if to is None or out is not None or link or min_confidence != 0.5:
+            raise InputError("Shards are assigned into a folder of tables: give --to, and neither -o nor --link.")
+        chosen = batch.parse_part(part)
+        tell = (lambda line: None) if as_json else opt.err
+        _show_mapped(
+            batch.map_shards(model, run, str(source), shards, to, part=chosen, reading=reading, z=z, tell=tell), as_json
+        )
+        return
     samples = data.load(source, **reading, shared=shared)
     assignments = model.assign(samples, **({"shared": True} if shared else {}))
     if opt.is_first() and to is not None:
@@ -215,20 +240,37 @@ def _join(run: Path) -> bool:
     return True
 
 
-def _load(run: Path, given: dict[str, str | None]) -> tuple[Any, dict[str, Any]]:
-    """The model of a run folder or of an .onnx file, which needs no torch, and how it reads samples."""
-    named = {name: value for name, value in given.items() if value}
-    if run.suffix == ".onnx" and not run.is_dir():
-        from c3clust.export import onnx_model
+def _show_mapped(done: "Mapped", as_json: bool) -> None:
+    """What one worker computed."""
+    if as_json:
+        counts = {"shards": done.shards, "done": done.done, "there": done.there, "samples": done.samples}
+        opt.json_out({"to": done.to, **counts, "skipped": opt.skipped_plain(done.skipped)})
+        return
+    opt.out(f"{done.samples:,} samples of {done.done:,} shards in {done.to}; {done.there:,} were there already")
+    opt.print_skipped(done.skipped)
 
-        if named:
-            raise InputError(f"{run} contains everything that predict needs: omit --{next(iter(named))}.")
-        found = onnx_model.load(run)
-        return found, found.load_options()
-    from c3clust import methods
 
-    estimator = methods.load_model(run, **named)
-    return estimator, estimator.preprocessor_.load_options()
+def merge_parts(
+    parts: Annotated[Path, typer.Argument(help="The folder that predict --to wrote the parts of shards into.")],
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="A new Parquet file.", show_default="only check")
+    ] = None,
+    as_json: opt.AsJson = False,
+) -> None:
+    """Check that each sample of all shards is in the parts exactly once, and write them as one Parquet file.
+
+    Example:  c3clust merge-parts parts/ -o all.parquet
+    """
+    from c3clust import batch
+
+    done = batch.merge_parts(parts, out)
+    if as_json:
+        counts = {"parts": done.parts, "samples": done.samples}
+        opt.json_out({**counts, "out": done.out, "skipped": opt.skipped_plain(done.skipped)})
+        return
+    where = "" if done.out is None else f": {done.out}"
+    opt.out(f"{done.samples:,} samples of {done.parts:,} shards, each exactly once{where}")
+    opt.print_skipped(done.skipped)
 
 
 def evaluate(

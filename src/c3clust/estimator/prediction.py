@@ -65,18 +65,25 @@ class Fitted(ClusterCount, ScikitLearn):
         dataset = self._read(X, reset=False)
         parts = [(np.empty(0, np.int64), np.empty(0, np.float32))] if shared else []
         pairs, n = self._embed(dataset, shared)
-        for z, c in pairs:
-            labels, proba, corrected = self._edited(z.numpy(), c.numpy())
-            confidence = confidence_of(labels, proba)
-            if self.outliers:
-                outside = np.array([outlier is not None for outlier in self._judge(z.numpy(), c.numpy())], dtype=bool)
-                labels[outside & ~corrected] = -1
-            parts.append((labels, confidence))
+        parts += [(labels, confidence) for _, labels, confidence in self._assigned(pairs)]
         labels, confidence = (np.concatenate(each) for each in zip(*parts, strict=True))
         if shared:
             labels = self._gather_rows(labels, n)
             confidence = self._gather_rows(confidence, n)
         return Assignments(dataset.names, labels, confidence)
+
+    def assign_batches(self, X: Any) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """z [N, D], cluster [N] and confidence [N] of some samples at a time, in order; the network runs once."""
+        return self._assigned(self._embed(X)[0])
+
+    def _assigned(self, pairs: Iterator[tuple[Tensor, Tensor]]) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        for z, c in ((z.numpy(), c.numpy()) for z, c in pairs):
+            labels, proba, corrected = self._edited(z, c)
+            confidence = confidence_of(labels, proba)
+            if self.outliers:
+                outside = np.array([outlier is not None for outlier in self._judge(z, c)], dtype=bool)
+                labels[outside & ~corrected] = -1
+            yield z, labels, confidence
 
     def transform(self, X: Any) -> np.ndarray:
         """The learned representation z of each sample: [n, D]."""

@@ -100,9 +100,14 @@ class OnnxModel:
     def assign(self, X: Any) -> Assignments:
         """Name, cluster and confidence of each sample."""
         dataset = self._read(X)
-        parts = [(labels, proba[range(len(labels)), labels]) for _, proba, labels in self._run(dataset)]
+        parts = [(labels, confidence) for _, labels, confidence in self.assign_batches(dataset)]
         labels, confidence = (np.concatenate(each) for each in zip(*parts, strict=True))
         return Assignments(dataset.names, labels, confidence)
+
+    def assign_batches(self, X: Any) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """z [N, D], cluster [N] and confidence [N] of some samples at a time, in order."""
+        for z, proba, labels in self._run(X):
+            yield z, labels, proba[range(len(labels)), labels]
 
     def _read(self, X: Any) -> Dataset:
         return X if isinstance(X, Dataset) else data.load(X, **self.load_options())

@@ -64,7 +64,7 @@ def read(path: Path, options: Options, name: str | None = None) -> Dataset:
         label, key = find_column(names, LABELS), find_column(names, table.NAMES)
         batches = parquet_batches(file, path, [name for name in (column, label, key) if name])
         rows = pyarrow.Table.from_batches(list(batches))
-        x = _block(rows.column(column).combine_chunks(), path)
+        x = block(rows.column(column).combine_chunks(), path)
         y = rows.column(label).to_pylist() if label else None
         given = table.row_names(rows.column(key).to_pylist()) if key else None
     roles = {label: "true labels, for scores only", key if given else None: "names of the rows"}
@@ -136,7 +136,7 @@ def _read_group(group: Group) -> np.ndarray:
         column = find_column(file.schema_arrow.names, COLUMNS)
         batches = parquet_batches(file, group.path, [str(column)], rows=group.rows, groups=[group.number])
         values = pyarrow.Table.from_batches(list(batches)).column(0).combine_chunks()
-    found = _block(values, group.path)
+    found = block(values, group.path)
     if found.ndim != 2:
         raise DataError(f"{group.path} has nested embeddings: in a folder of files each row is one list of numbers.")
     if not np.isfinite(found).all():
@@ -144,7 +144,7 @@ def _read_group(group: Group) -> np.ndarray:
     return found.astype(np.float32, copy=False)
 
 
-def _block(values: Any, path: Path) -> np.ndarray:
+def block(values: Any, path: object) -> np.ndarray:
     """Lists of equal length as one array; each level of nesting adds an axis."""
     shape = [len(values)]
     while _is_list(values.type):
@@ -152,11 +152,19 @@ def _block(values: Any, path: Path) -> np.ndarray:
             raise DataError(f"{path} has an embedding that is empty. Remove such rows, or fill them in.")
         flat = values.flatten()
         size, rest = divmod(len(flat), max(len(values), 1))
-        if rest or any(len(row) != size for row in values):
+        if rest or not _all_of_length(values, size):
             raise DataError(f"{path} has embeddings of different lengths: all must have the same number of features.")
         shape.append(size)
         values = flat
     return values.to_numpy(zero_copy_only=False).reshape(shape)
+
+
+def _all_of_length(values: Any, size: int) -> bool:
+    """Whether all lists of a column have this length."""
+    from pyarrow import compute
+
+    lengths = compute.min_max(compute.list_value_length(values))
+    return len(values) == 0 or lengths["min"].as_py() == lengths["max"].as_py() == size
 
 
 def _is_list(type_: Any) -> bool:
