@@ -91,7 +91,11 @@ def test_values_that_differ_by_rounding_only_are_refused(name):
         make(name, scale="standard").fit(x)
 
 
-def test_whole_numbers_that_are_one_float_are_refused():
-    x = 2**62 + np.arange(60).reshape(30, 2)
-    with pytest.raises(InputError, match="equal as floats"):
-        make("kmeans").fit(x)
+@pytest.mark.parametrize("kind", [np.int64, np.uint64])
+def test_whole_numbers_whose_differences_floats_lose_are_refused(kind):
+    near, rng = np.arange(60).reshape(30, 2), np.random.default_rng(0)
+    blobs = rng.integers(0, 3000, (30, 2)) * 10  # several steps of 1,024 apart: rounded, and not equal
+    for x in (2**62 + near, 2**62 + blobs):
+        with pytest.raises(InputError, match="differences are lost in floats, which have steps of 1024"):
+            make("kmeans").fit(x.astype(kind))
+    assert len(make("kmeans").fit((2**62 + blobs * 2**40).astype(kind)).labels_) == 30

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from c3clust.data.io.npy import NpyFile
 from c3clust.data.io.originals import Originals
 from c3clust.data.io.stream import Stream
 from c3clust.data.io.views import Views
@@ -34,7 +35,7 @@ def fingerprint(dataset: Dataset) -> str:
     if isinstance(dataset, Table):
         columns = repr([(column.name, column.levels) for column in dataset.columns])
         digest.update(columns.encode("utf-8", "surrogatepass"))
-    if isinstance(x, np.ndarray) and x.nbytes <= WHOLE:
+    if isinstance(x, np.ndarray | NpyFile) and x.nbytes <= WHOLE:
         for start in range(0, len(x), 1024):
             digest.update(np.ascontiguousarray(x[start : start + 1024]).data)
         return digest.hexdigest()

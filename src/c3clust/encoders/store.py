@@ -88,7 +88,7 @@ class _Job:
     views: int
     seed: int
 
-    def parts(self, folder: Path, verbose: bool, shared: bool = False) -> list[np.ndarray]:
+    def parts(self, folder: Path, verbose: bool, shared: bool = False) -> list[ArrayLike]:
         """The features of the samples, then of each view: from the folder, or computed and stored there.
 
         shared: by all processes together.
@@ -204,8 +204,7 @@ def _temporary(job: _Job, verbose: bool) -> Views:
     return x
 
 
-def _load(entry: Entry, shape: tuple[int, int]) -> np.ndarray | None:
+def _load(entry: Entry, shape: tuple[int, int]) -> ArrayLike | None:
     """The features of an entry; None if they are missing or damaged."""
     x, _ = entry.load() or (np.empty(0), {})
-    whole = x.shape == shape and x.dtype == np.float32
-    return x if whole else None
+    return x if x.shape == shape and x.dtype == np.float32 else None

@@ -1,6 +1,6 @@
 """Arrays cached on disk: `Entry`, and the entries of decoded images.
 
-An entry consists of two files named by the hash of its key: `<hash>.npy`, an array that is memory-mapped, and
+An entry consists of two files named by the hash of its key: `<hash>.npy`, an array, and
 `<hash>.json` with its metadata and the hash of the array, which is compared before each use. The key of decoded
 images includes the name, size, offset and modification time of every file, the working size, the channels and the
 decoder. Files are flushed to disk and then renamed into place. The folder may be deleted at any time.
@@ -17,6 +17,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from c3clust.data.io.decode import decoder
+from c3clust.data.io.npy import NpyFile, open_npy
 from c3clust.data.io.scratch import Scratch
 from c3clust.data.io.spans import Span
 from c3clust.errors import DataError
@@ -37,13 +38,15 @@ class Entry:
     def of(cls, folder: Path, key: str) -> "Entry":
         return cls(folder / f"{key[:32]}.npy", folder / f"{key[:32]}.json")
 
-    def load(self) -> tuple[np.ndarray, dict[str, Any]] | None:
-        """The array as a memory map and the metadata; None if they are missing or damaged."""
+    def load(self) -> tuple[np.ndarray | NpyFile, dict[str, Any]] | None:
+        """The array, which is read when it is used if it is large, and the metadata; None if they are missing or
+        damaged.
+        """
         try:
             info = read_json(self.info)
             if not isinstance(info, dict) or info.get("sha256") != _digest(self.array):
                 return None
-            return np.load(self.array, mmap_mode="r", allow_pickle=False), info
+            return open_npy(self.array), info
         except (OSError, ValueError, RecursionError):
             return None
 
@@ -81,7 +84,7 @@ def picture_entry(
     return Entry.of(folder, key.hexdigest())
 
 
-def load_pictures(entry: Entry) -> tuple[np.ndarray, list[str]] | None:
+def load_pictures(entry: Entry) -> tuple[np.ndarray | NpyFile, list[str]] | None:
     """The images and a reason or "" per file; None if the entry is missing or damaged."""
     x, info = entry.load() or (np.empty(0), {})
     return (x, info["reasons"]) if list(x.shape) == info.get("shape") and "reasons" in info else None

@@ -23,6 +23,7 @@ import numpy as np
 from c3clust.data.content import SMALL, find, looked_at
 from c3clust.data.io import cache
 from c3clust.data.io.decode import decode, longest_side
+from c3clust.data.io.npy import NpyFile
 from c3clust.data.io.originals import Originals
 from c3clust.data.io.spans import Span, Spool, Unreadable, read_span
 from c3clust.data.io.stream import Stream
@@ -182,7 +183,7 @@ def _decoded_together(files: EncodedFiles, size: int, memory: int, options: Opti
     return Stream(spans, names, channels, size, options.workers, memory, files.spool), reasons
 
 
-def _through_cache(files: EncodedFiles, size: int, options: Options) -> tuple[np.ndarray, list[str]]:
+def _through_cache(files: EncodedFiles, size: int, options: Options) -> tuple[np.ndarray | NpyFile, list[str]]:
     """From the cache, which the first of several processes fills."""
     if not options.shared:
         return _cached(files, size, options)
@@ -196,7 +197,7 @@ def _through_cache(files: EncodedFiles, size: int, options: Options) -> tuple[np
     return found
 
 
-def _cached(files: EncodedFiles, size: int, options: Options) -> tuple[np.ndarray, list[str]]:
+def _cached(files: EncodedFiles, size: int, options: Options) -> tuple[np.ndarray | NpyFile, list[str]]:
     assert options.cache is not None
     spooled = {files.spool.path} if files.spool and files.spool.path else set()  # a spool is new each time
     paths = (*map(str, files.origin), *sorted({span.path for span in files.spans} - spooled))

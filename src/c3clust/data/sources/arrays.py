@@ -11,12 +11,14 @@ is not given, values within [0, 1] are kept and values within [0, 255] are divid
 True in a boolean image is 1. `Samples.pixel_max` says which it was, so that a model reads new images the same way.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
+from c3clust.data.io.npy import NpyFile, open_npy
 from c3clust.data.io.views import Views
 from c3clust.data.samples import ArrayLike, Samples
 from c3clust.data.source import Claim, Options
@@ -27,6 +29,8 @@ CHANNELS = (1, 3)
 X_KEYS = ("x", "images", "data", "x_train", "arr_0", "embeddings", "embedding", "features")
 EMBEDDING_KEYS = ("embeddings", "embedding", "features")
 Y_KEYS = ("y", "labels", "label", "target", "y_train", "arr_1")
+Rows = TypeVar("Rows", np.ndarray, NpyFile)
+STEPS = 2**16  # of float64 that the range of a feature of integers must have: then rounding changes no cluster
 LARGEST = 1e300  # larger values count as infinite, since differences of them may be
 
 
@@ -38,7 +42,7 @@ def read(path: Path, options: Options, name: str | None = None) -> Samples:
     """One array of a .npy or .npz file; an .npz may hold labels under `y` or `labels`. Pickled objects are rejected."""
     try:
         if path.suffix.lower() == ".npy":
-            x = np.load(path, allow_pickle=False, mmap_mode="r")
+            x = open_npy(path)
             return from_array(x, place=str(path), embeddings=options.embeddings, pixel_max=options.pixel_max)
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as loaded:
             x_key, y_key = _keys(loaded.files, path)
@@ -68,7 +72,7 @@ def from_array(
     (5, 1, 28, 28)
     """
     _refuse_mask(x, place)
-    x = _as_numbers(x)
+    x = x if isinstance(x, NpyFile) and _stays(x) else _as_numbers(x)
     if embeddings and x.ndim not in (2, 3):
         shapes = "embeddings must be [n, F], or [n, V, F] with V views of each sample"
         raise InputError(f"{place} has shape {x.shape}: {shapes}.")
@@ -88,6 +92,13 @@ def from_array(
     labels, classes = label_codes(y, len(x), place) if y is not None else (None, None)
     names = [str(i) for i in range(len(x))]
     return Samples(found, names, labels, classes, place=place, pixel_max=white)
+
+
+def _stays(x: NpyFile) -> bool:
+    """Whether the array is used as it is stored, so that it need not be in memory."""
+    if x.ndim == 2:
+        return x.dtype in (np.dtype(np.float32), np.dtype(np.float64))
+    return x.dtype == np.uint8 and x.ndim in (3, 4)
 
 
 def from_dlpack(x: Any) -> Any:
@@ -119,7 +130,7 @@ def _as_numbers(x: Any) -> np.ndarray:
     if hasattr(x, "detach"):  # a torch tensor, on any device
         x = x.detach().cpu()
     try:
-        x = np.asarray(from_dlpack(x))
+        x = x[:] if isinstance(x, NpyFile) else np.asarray(from_dlpack(x))
     except (ValueError, TypeError) as error:
         raise InputError(f"The array cannot be used: {first_line(error)}. Give one array of numbers.") from error
     if x.dtype.kind not in "buif":
@@ -129,10 +140,10 @@ def _as_numbers(x: Any) -> np.ndarray:
     return x
 
 
-def _channels_first(x: np.ndarray, place: str) -> np.ndarray:
+def _channels_first(x: np.ndarray | NpyFile, place: str) -> np.ndarray | NpyFile:
     """[n, H, W] and [n, H, W, C] as [n, C, H, W]. Only one of the axes 1 and 3 may have the length of channels."""
     if x.ndim == 3:
-        return x[:, None]
+        return _each(x, lambda rows: rows[:, None])
     first, last = x.shape[1] in CHANNELS, x.shape[3] in CHANNELS
     if first and last and x.shape[1] != x.shape[3]:
         # [n, 1, W, 3] or [n, 3, H, 1] is ambiguous
@@ -143,17 +154,25 @@ def _channels_first(x: np.ndarray, place: str) -> np.ndarray:
     if first:
         return x
     if last:
-        return np.moveaxis(x, 3, 1)
+        return _each(x, lambda rows: np.moveaxis(rows, 3, 1))
     raise InputError(
         f"{place} has shape {x.shape}, in which neither axis 1 nor axis 3 is a channel axis of 1 or 3. "
         "Drop an alpha channel with x[..., :3], or give [n, F] feature vectors."
     )
 
 
-def _pixels(x: np.ndarray, place: str, white: float | str | None) -> tuple[np.ndarray, float | None]:
+def _each(x: np.ndarray | NpyFile, change: Callable[[np.ndarray], np.ndarray]) -> np.ndarray | NpyFile:
+    return x.changed(change) if isinstance(x, NpyFile) else change(x)
+
+
+def _pixels(
+    x: np.ndarray | NpyFile, place: str, white: float | str | None
+) -> tuple[np.ndarray | NpyFile, float | None]:
     """Pixels as uint8 or as float32 in [0, 1], and the value of white: see the module's docstring."""
+    if isinstance(x, NpyFile):  # of uint8
+        return x, None
     if x.dtype == np.uint8:
-        return x if isinstance(x, np.memmap) else np.ascontiguousarray(x), None
+        return np.ascontiguousarray(x), None
     if white == "type":
         white = 1 if x.dtype.kind == "f" else 255
     kind = x.dtype.kind
@@ -177,25 +196,30 @@ def _pixels(x: np.ndarray, place: str, white: float | str | None) -> tuple[np.nd
     return (x if white == 1 else x / np.float32(255)), float(white)
 
 
-def _vectors(x: np.ndarray, place: str) -> np.ndarray:
+def _vectors(x: np.ndarray | NpyFile, place: str) -> np.ndarray | NpyFile:
     """Feature vectors in the type of floats that holds their values: they are centred before they become float32."""
+    if isinstance(x, NpyFile):  # of floats
+        return _finite(x, place)
     check_whole_numbers(x, place)
     exact = np.can_cast(x.dtype, np.float32)  # bool, float16, and integers of 8 or 16 bits
     return _finite(np.ascontiguousarray(x, dtype=np.float32 if exact else np.float64), place)
 
 
 def check_whole_numbers(x: np.ndarray, place: str = "The array") -> None:
-    """InputError if values are masked, or if a feature of integers has several that are one value as float64."""
+    """InputError if values are masked, or if integers are so large that float64 rounds their differences away."""
     _refuse_mask(x, place)
     if x.dtype.kind not in "iu" or x.dtype.itemsize < 8 or x.ndim != 2 or not x.size:
         return
     low, high = x.min(axis=0), x.max(axis=0)
-    lost = (low < high) & (low.astype(np.float64) == high.astype(np.float64))
+    step = np.spacing(np.maximum(np.abs(low.astype(np.float64)), np.abs(high.astype(np.float64))))
+    width = (high.astype(object) - low.astype(object)).astype(np.float64)  # exact first: integers of numpy overflow
+    lost = (step > 1) & (width > 0) & (width < STEPS * step)
     if lost.any():
         column = int(lost.argmax())
         raise InputError(
-            f"{place} has integers from {low[column]} to {high[column]} in feature {column}, which are "
-            "equal as floats. Subtract the smallest one first, or omit the feature."
+            f"{place} has integers from {low[column]} to {high[column]} in feature {column}, whose differences are "
+            f"lost in floats, which have steps of {step[column]:.0f} there. Subtract the smallest one first, or omit "
+            "the feature."
         )
 
 
@@ -206,7 +230,7 @@ def _refuse_mask(x: Any, place: str) -> None:
         raise InputError(f"{place} has {n:,} masked values. Fill them with x.filled(value), or omit their samples.")
 
 
-def _finite(x: np.ndarray, place: str) -> np.ndarray:
+def _finite(x: Rows, place: str) -> Rows:
     limit, rest = min(LARGEST, float(np.finfo(x.dtype).max)), tuple(range(1, x.ndim))
     bad = np.concatenate([~(np.abs(x[i : i + 1024]) <= limit).all(axis=rest) for i in range(0, len(x), 1024)])
     if bad.any():
