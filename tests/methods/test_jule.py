@@ -14,10 +14,12 @@ def graph():
     return neighbour_graph(np.random.default_rng(0).normal(size=(24, 2)), 5)
 
 
-def affinity(w, a, b):
-    """A(a, b) of the paper, by matrices."""
-    ab, ba = w[np.ix_(a, b)], w[np.ix_(b, a)]
-    return (ab @ ba).sum() / len(a) ** 2 + (ba @ ab).sum() / len(b) ** 2
+def fast_affinity(w, a, b):
+    """A(a, b) of the paper, by matrices, of clusters that were merged of parts: flows of the parts are added."""
+    flow = [
+        sum((w[np.ix_(i, j)] @ w[np.ix_(j, i)]).sum() for i in one for j in other) for one, other in ((a, b), (b, a))
+    ]
+    return sum(each / sum(map(len, one)) ** 2 for each, one in zip(flow, (a, b), strict=True))
 
 
 def test_the_graph_equals_the_loop():
@@ -35,22 +37,32 @@ def test_the_graph_equals_the_loop():
 def test_affinities_and_merges_equal_the_loop(graph, many, monkeypatch):
     monkeypatch.setattr(jule, "MANY", many)
     w, labels = graph.toarray(), np.arange(24) // 2
-    merger = Merger(graph, labels)
+    merger, parts = Merger(graph, labels), {k: [[2 * k, 2 * k + 1]] for k in range(12)}
     for _ in range(8):
-        parts = {k: np.flatnonzero(merger.labels == k) for k in np.unique(merger.labels)}
-        found, best = merger.affinities(), (-np.inf, None)
+        found, best = merger.affinities(), -np.inf
         for a in parts:
-            row = sorted(((affinity(w, parts[a], parts[b]), b) for b in parts if b != a), reverse=True)
+            row = sorted(((fast_affinity(w, parts[a], parts[b]), b) for b in parts if b != a), reverse=True)
             for value, b in row:
                 assert found[a, b] == pytest.approx(value, rel=1e-4, abs=1e-6)
             top = [value for value, _ in row[: NEAREST if len(parts) > many else 1]]
-            score = top[0] + sum(top[0] - value for value in top[1:]) / max(len(top) - 1, 1)
-            best = max(best, (score, (a, row[0][1])))
+            best = max(best, top[0] + sum(top[0] - value for value in top[1:]) / max(len(top) - 1, 1))
         one, other = merger.best_pair()
-        scores = [affinity(w, parts[a], parts[b]) for a, b in (best[1], (one, other))]
-        assert scores[0] == pytest.approx(scores[1], rel=1e-4)
-        merger.merge()
-        assert len(np.unique(merger.labels)) == len(parts) - 1
+        row = sorted((found[one, b] for b in parts if b != one), reverse=True)[: NEAREST if len(parts) > many else 1]
+        assert found[one, other] == row[0]
+        assert row[0] + sum(row[0] - value for value in row[1:]) / max(len(row) - 1, 1) == pytest.approx(best, rel=1e-4)
+        merger.join(one, other)
+        parts[one] += parts.pop(other)
+        assert all(set(merger.labels[np.concatenate(parts[k])]) == {k} for k in parts)
+
+
+def test_a_cluster_without_affinity_joins_the_nearest_one_first():
+    rng = np.random.default_rng(0)
+    z = np.concatenate([rng.normal(0, 0.1, (20, 2)), rng.normal(5, 0.1, (20, 2)), [[4.0, 4.0], [4.0, 4.01]]])
+    labels = np.repeat([0, 1, 2, 3, 4], [10, 10, 10, 10, 2])
+    merger = Merger(neighbour_graph(z, 1), labels)
+    merger.join_isolated(z)
+    assert merger.labels[-1] == merger.labels[-2] != 4
+    assert merger.labels[-1] in merger.labels[20:40]
 
 
 def test_blobs_are_merged_to_blobs():

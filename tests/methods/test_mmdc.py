@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from c3clust.methods.mmdc import MMDC, MMDCObjective, TurningNet, exchanged, target_loss, turn_loss
+from c3clust.methods.mmdc import MMDC, MMDCObjective, TurningNet, exchanged, matched, target_loss, turn_loss
 from c3clust.training import Batch
 
 
@@ -65,3 +65,15 @@ def test_pictures_are_turned(shape, ways):
     found = {k for row in network.f.x for k in range(4) if any(torch.equal(torch.rot90(p, k, (1, 2)), row) for p in x)}
     assert len(network.f.x) == 8
     assert found == ways
+
+
+def test_clusters_of_kmeans_are_numbered_as_the_targets_before():
+    before = np.array([0, 0, 1, 1, 2, 2])
+    assert matched(np.array([2, 2, 0, 0, 1, 1]), before, 3).tolist() == before.tolist()
+    assert matched(np.array([1, 1, 1, 1, 0, 0]), before, 3).tolist() in ([0, 0, 0, 0, 2, 2], [1, 1, 1, 1, 2, 2])
+
+
+@pytest.mark.parametrize(("policy", "epochs"), [("photo", [14, 2]), ("handwriting", [7, 9])])
+def test_handwriting_is_refined_longer(policy, epochs):
+    x = np.random.default_rng(0).random((12, 8, 8))
+    assert [stage["epochs"] for stage in MMDC(3, augment=policy, epochs=16, random_state=0).fit(x).stages_] == epochs

@@ -8,9 +8,9 @@ Shapes: n samples, K_s neighbours, C clusters, N samples per batch, D feature wi
 
 Departures from the released code (jwyang/JULE.torch, train.lua and agg_clustering/agg_clustering.lua): a sample has its
 20 negatives in common for all its positives; views are trained, samples as they are there (augment="none" gives that);
-Adam replaces SGD; flows between merged clusters are exact (there, with `use_fast`, sums); clusters without any affinity
-are not merged beforehand; labels, also those of new samples, are those of the nearest mean feature of the final
-clusters. The merges need memory for n C numbers.
+Adam replaces SGD, and a round has fewer steps; labels, also those of new samples, are those of the nearest mean feature
+of the final clusters. As there: flows of merged clusters are added (`use_fast`), and while there are more than 20 M
+clusters, those without any affinity join the nearest one first. The first clusters need memory for n C numbers.
 """
 
 from collections.abc import Mapping
@@ -37,6 +37,7 @@ __all__ = ["JULE"]
 
 NEAREST = 5  # clusters that a merge is compared with, K_c
 MANY = 100  # clusters, above which it is
+ISOLATED = 20  # times M: with more clusters, those without affinity join the nearest one
 NEGATIVES = 20  # of a sample
 
 
@@ -61,14 +62,15 @@ def first_clusters(w: csr_array) -> np.ndarray:
 class Merger:
     """Clusters and their affinities A(a, b) = 1ᵀW_ab W_ba 1 / |a|² + 1ᵀW_ba W_ab 1 / |b|².
 
-    `flow[a, b]` is 1ᵀW_ab W_ba 1 = Σ_{i in b} (Σ_{j in a} W_ji)(Σ_{j in a} W_ij): from a to i and back.
+    `flow[a, b]` is 1ᵀW_ab W_ba 1 = Σ_{i in b} (Σ_{j in a} W_ji)(Σ_{j in a} W_ij): from a to i and back. After a merge
+    it is the sum of both flows, which is exact for b, and for a leaves out ways that begin in one part and end in the
+    other (the fast version of the paper's appendix).
     """
 
     def __init__(self, w: csr_array, labels: np.ndarray) -> None:
         members = np.eye(labels.max() + 1, dtype=np.float32)[labels]  # [n, C]
         self.labels, self.sizes = labels.copy(), members.sum(axis=0)
-        self.out, self.back = np.asarray(w @ members), np.asarray(w.T @ members)  # [n, C] weight to and from clusters
-        self.flow = (self.out * self.back).T @ members  # [C, C]
+        self.flow = (np.asarray(w @ members) * np.asarray(w.T @ members)).T @ members  # [C, C]
         self.alive = np.ones(len(self.sizes), bool)
 
     def affinities(self) -> np.ndarray:
@@ -92,20 +94,28 @@ class Merger:
         one = int(np.where(self.alive, score, -np.inf).argmax())
         return one, int(a[one].argmax())
 
-    def merge(self) -> None:
-        a, b = self.best_pair()
+    def join(self, a: int, b: int) -> None:
+        """Cluster b becomes a part of a."""
         self.labels[self.labels == b] = a
         self.sizes[a] += self.sizes[b]
-        for flows in (self.out, self.back):
-            flows[:, a] += flows[:, b]
         self.flow[:, a] += self.flow[:, b]
-        self.flow[a] = np.bincount(self.labels, self.out[:, a] * self.back[:, a], len(self.sizes))
+        self.flow[a] += self.flow[b]
         self.alive[b] = False
+
+    def join_isolated(self, z: np.ndarray) -> None:
+        """Clusters without affinity to any other join the one whose mean of the features z [n, D] is nearest."""
+        first = np.unique(self.labels, return_index=True)[1]  # a member of each
+        means = np.stack([z[self.labels == k].mean(axis=0) for k in range(len(first))])
+        nearest = NearestNeighbors(n_neighbors=1).fit(means).kneighbors(return_distance=False)[:, 0]
+        between = self.flow * ~np.eye(len(first), dtype=bool)
+        for b in np.flatnonzero((between.sum(axis=0) == 0) & (between.sum(axis=1) == 0)):
+            if (a := self.labels[first[nearest[b]]]) != self.labels[first[b]]:
+                self.join(a, self.labels[first[b]])
 
     def merge_until(self, n_clusters: int) -> np.ndarray:
         """Merge until `n_clusters` are left; their labels [n], from 0."""
         while self.alive.sum() > n_clusters:
-            self.merge()
+            self.join(*self.best_pair())
         return np.unique(self.labels, return_inverse=True)[1]
 
 
@@ -215,8 +225,10 @@ class JULE(OptimiserFields, NetworkFields, Clusterer):
 
     def _merged(self, z: np.ndarray, labels: np.ndarray, share: float) -> np.ndarray:
         """The clusters after a round of merges, M at least."""
-        left = max(self.n_clusters_, int((1 - share) * (labels.max() + 1)))
-        return Merger(neighbour_graph(z, self.n_neighbors), labels).merge_until(left)
+        merger = Merger(neighbour_graph(z, self.n_neighbors), labels)
+        if labels.max() + 1 > ISOLATED * self.n_clusters_:
+            merger.join_isolated(z)
+        return merger.merge_until(max(self.n_clusters_, int((1 - share) * merger.alive.sum())))
 
     def _place(self, network: Centred, z: np.ndarray, labels: np.ndarray) -> None:
         """The centres: the mean features of the clusters; the spread as for k-means."""
