@@ -53,7 +53,7 @@ def stage(epochs: Any, batch_size: Any, lr: Any, schedule: Any, prefix: str = ""
     whole(f"{prefix}batch_size", batch_size, 2, why="it is the number of samples per step. A usual value is 256.")
     if not (auto_lr and lr == "auto"):
         number(f"{prefix}lr", lr, 0.0, why="it is a learning rate. A usual value is 1e-3.")
-    if not isinstance(schedule, dict):  # whose settings are checked where they are used
+    if not isinstance(schedule, dict) and not callable(schedule):  # these are checked where they are used
         choice(f"{prefix}schedule", schedule, ("constant", "cosine"))
 
 

@@ -39,3 +39,11 @@ def test_two_logs_and_a_log_that_fails(x):
     with pytest.raises(ZeroDivisionError), log_to(lambda entry: 1 / 0):
         SCAN(**PARAMS).fit(x)
     SCAN(**PARAMS).fit(x)
+
+
+def test_fit_logs_to_a_function(x):
+    seen, block = [], []
+    SCAN(**PARAMS).fit(x, log=seen.append)
+    with log_to(block.append):
+        SCAN(**PARAMS).fit(x)
+    assert [(entry["stage"], entry["loss"]) for entry in seen] == [(entry["stage"], entry["loss"]) for entry in block]

@@ -1,5 +1,7 @@
 """Optimisers and schedules by name: their settings, warm-up, and the schedules of torch."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -38,9 +40,18 @@ def test_schedules_of_torch():
     assert rate_factor({**spec, "warmup": 2}, 0.75, 4) == 1
 
 
+def test_a_schedule_may_be_a_function_of_an_optimiser():
+    halved = partial(torch.optim.lr_scheduler.StepLR, step_size=1, gamma=0.5)
+    assert [rate_factor(halved, epoch / 3, 3) for epoch in range(3)] == [1, 0.5, 0.25]
+    x = np.random.default_rng(0).random((12, 4)).astype(np.float32)
+    curves = SimCLR(2, epochs=3, lr=0.1, schedule=halved, random_state=0).fit(x).stages_[0]["curves"]
+    assert curves["learning_rate"] == pytest.approx([0.1, 0.05, 0.025])
+
+
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
+        ({"schedule": lambda optimiser: None}, "gave a NoneType"),
         ({"optimizer": "sdg"}, "optimizer='sdg' is unknown. Did you mean sgd"),
         ({"optimizer": {"name": "sgd", "momentun": 1}}, "does not fit sgd"),
         ({"optimizer": {"momentum": 0.9}}, "has no name"),

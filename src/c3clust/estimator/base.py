@@ -37,6 +37,7 @@ from c3clust.training import Stage, TrainingContext
 from c3clust.training.context import TrainingOptions, find_device
 from c3clust.training.embed import device_of
 from c3clust.training.forecast import Forecast
+from c3clust.training.log import Log, log_to
 from c3clust.training.plan import Plan
 
 __all__ = ["Estimator", "TrainingOptions", "method_name"]
@@ -98,6 +99,7 @@ class Estimator(Correctable):
         checkpoint_minutes: float = 10.0,
         *,
         embeddings: bool = False,
+        log: Log | None = None,
     ) -> Self:
         """Cluster X.
 
@@ -117,6 +119,9 @@ class Estimator(Correctable):
             Time between checkpoints within an epoch.
         embeddings : bool
             Read an array [n, V, F] as V views of n samples, the first of which is the sample itself, not as images.
+        log : callable, optional
+            Called after each epoch with a dict: the name of the stage, the number of the epoch and the last entry of
+            each curve, as with `c3clust.training.log_to`.
 
         Returns
         -------
@@ -126,7 +131,8 @@ class Estimator(Correctable):
         run = run_dir if isinstance(run_dir, Run | None) else Run(run_dir, checkpoint_minutes=checkpoint_minutes)
         dataset = self._validate(X, embeddings)
         plan = self.plan(dataset, run)
-        with nullcontext() if run is None else run.open(self._config(dataset, plan.seed, run)):
+        logs = nullcontext() if log is None else log_to(log)
+        with logs, nullcontext() if run is None else run.open(self._config(dataset, plan.seed, run)):
             result = self._fit_as_planned(plan, dataset, run)
             if run is not None:
                 run.finish(result, dataset, self.save)

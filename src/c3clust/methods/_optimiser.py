@@ -16,9 +16,10 @@ class OptimiserFields(Fields):
     ----------
     optimizer : {"adam", "adamw", "rmsprop", "sgd"} or dict
         With settings: {"name": "sgd", "momentum": 0.9, "weight_decay": 5e-4}.
-    schedule : {"cosine", "constant"} or dict
+    schedule : {"cosine", "constant"}, dict or callable
         Learning rate over a stage. {"name": "cosine", "warmup": 10} begins with ten epochs in which it grows; any
-        class of torch.optim.lr_scheduler that steps once per epoch can be named, with its settings.
+        class of torch.optim.lr_scheduler that steps once per epoch can be named, with its settings, or given as a
+        function of an optimiser: functools.partial(torch.optim.lr_scheduler.StepLR, step_size=30).
     """
 
     optimizer: Any = "adam"

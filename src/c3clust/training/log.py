@@ -4,6 +4,8 @@
 >>> from c3clust.training import log_to
 >>> with log_to(print):  # k-means has no epochs: nothing is printed
 ...     labels = KMeans(2).fit_predict([[0.0], [0.1], [1.0], [1.1]])
+
+`fit(X, log=print)` is the same for one fit.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -13,7 +15,7 @@ from typing import Any
 
 from c3clust import dist
 
-__all__ = ["log_epoch", "log_to"]
+__all__ = ["Log", "log_epoch", "log_to"]
 
 Log = Callable[[dict[str, Any]], object]
 LOGS: ContextVar[tuple[Log, ...]] = ContextVar("LOGS", default=())

@@ -27,7 +27,7 @@ from c3clust.training.checkpoint import TrainingState
 from c3clust.training.embed import device_of, embed, rows_per_batch
 from c3clust.training.log import log_epoch
 from c3clust.training.objective import Alternating, Monitor, Objective
-from c3clust.training.optimisers import Spec, make_optimiser, rate_factor
+from c3clust.training.optimisers import Schedule, Spec, make_optimiser, rate_factor
 from c3clust.training.order import epoch_order
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Stage:
     epochs: int
     batch_size: int
     lr: float
-    schedule: Spec = "constant"
+    schedule: Schedule = "constant"
     optimiser: Spec = "adam"
 
     def __post_init__(self) -> None:
