@@ -15,17 +15,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from starlette.testclient import TestClient
 
 from c3clust import CC, KMeans, data, load
 from c3clust.data.io.cache import Entry, new_array
 from c3clust.encoders import features
 from c3clust.encoders.image import from_module
 from c3clust.files import atomic
+from c3clust.methods._review import ReviewedRun
 from c3clust.records.assignments import Assignments
 from c3clust.records.changes import states
 from c3clust.records.edits import Edits
 from c3clust.records.record import RunRecord
 from c3clust.records.state import State
+from c3clust.review.server import application
+from c3clust.review.session import Session
 from c3clust.runs import Run, RunConfig
 from c3clust.training.checkpoint import Checkpoints, TrainingState
 
@@ -188,6 +192,7 @@ def fitted(tmp_path_factory):
     rng = np.random.default_rng(0)
     x = rng.integers(0, 20, (30, 4, 4)) + (np.eye(16)[np.arange(30) % 6] * 200).reshape(30, 4, 4)
     np.save(folder / "x.npy", x.astype(np.uint8))
+    (folder / "answers.csv").write_text("kind,sample,other,cluster\nin,4,,2\nnowhere,9,,\n")
     KMeans(3, random_state=0).fit(
         data.load(folder / "x.npy"), run_dir=Run(folder / "run", source=str(folder / "x.npy"))
     )
@@ -200,13 +205,22 @@ def history(run):
 
 
 LABEL, SPLIT = ("label", "run", "0=cats"), ("split", "run", "0")
+MERGE, REGROUP, MOVE = ("merge", "run", "2", "0"), ("regroup", "run", "-k", "4"), ("move", "run", "3", "5", "1")
+UNDO = ("undo", "run")
 COMMANDS = {  # what is done before, and the command
     "label": ((), LABEL),
-    "merge": ((LABEL,), ("merge", "run", "2", "0")),
+    "merge": ((LABEL,), MERGE),
     "split": ((LABEL,), SPLIT),
-    "regroup": ((LABEL,), ("regroup", "run", "-k", "4")),
-    "undo a label": ((LABEL,), ("undo", "run")),
-    "undo a split": ((SPLIT,), ("undo", "run")),
+    "regroup": ((LABEL,), REGROUP),
+    "move": ((LABEL,), MOVE),
+    "new cluster": ((LABEL,), ("move", "run", "3", "dogs", "--new")),
+    "discard": ((LABEL,), ("discard", "run", "7", "--samples")),
+    "answer": ((LABEL,), ("answer", "run", "answers.csv")),
+    "undo a label": ((LABEL,), UNDO),
+    "undo a merge": ((LABEL, MERGE), UNDO),
+    "undo a move": ((LABEL, MOVE), UNDO),
+    "undo a split": ((SPLIT,), UNDO),
+    "undo a regrouping": ((LABEL, REGROUP), UNDO),
     "report": ((LABEL,), ("report", "run")),
 }
 
@@ -228,6 +242,40 @@ def test_commands(fitted, tmp_path, record, monkeypatch, c3clust, name):
         found.append((history(run), (run / "assignments.csv").read_bytes()))
         assert found[-1][0] in (old[0], new[0])
         assert found[-1][1] in (old[1], new[1])
+        np.testing.assert_array_equal(load(run).predict(x), State.read(run).assignments.clusters)
+    assert found[-1] == new
+
+
+ACTIONS = {  # of the page of `c3clust review`
+    "move": {"samples": [3, 5], "cluster": 1},
+    "label": {"cluster": 0, "name": "cats"},
+    "merge": {"clusters": [0, 2]},
+    "split": {"cluster": 0},
+    "undo": {},
+}
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_actions_of_the_review(fitted, tmp_path, record, monkeypatch, c3clust, action):
+    """What the server has answered is on the disk; what it was doing is done or not, and the run is whole."""
+    folder = Path(shutil.copytree(fitted, tmp_path / "here"))
+    run, x = folder / "run", np.load(folder / "x.npy")
+    assert c3clust(*LABEL, cwd=folder).returncode == 0
+    session, old = Session(ReviewedRun(run)), history(run)
+    try:
+        client = TestClient(application(session, "key", 8000), base_url="http://127.0.0.1:8000")
+        version = client.get("/key/api/state").json()["version"]
+        recorder, body = record(folder), {"action": action, "version": version, **ACTIONS[action]}
+        done = client.post("/key/api/do", json=body, headers={"origin": "http://127.0.0.1:8000"})
+        assert done.status_code == 200, done.text
+        new, log = history(run), list(recorder.log)
+    finally:
+        session.close()
+    assert new != old
+    recorder.log, found = log, []  # what was written before the answer
+    for _ in after_each_cut(recorder, monkeypatch):
+        found.append(history(run))
+        assert found[-1] in (old, new)
         np.testing.assert_array_equal(load(run).predict(x), State.read(run).assignments.clusters)
     assert found[-1] == new
 
