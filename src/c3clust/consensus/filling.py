@@ -16,12 +16,13 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from c3clust.consensus.heads import member_rows
 from c3clust.networks.voting import VotingHeads
 
-__all__ = ["fill_clusters"]
+__all__ = ["fill_clusters", "votes"]
 
 ROUNDS = 5  # each fills as many clusters as there are clusters to split
 ODDS = 3.0  # logarithm of the odds between the two parts at their means
 CUTS = 7  # branches into which the tree of a cluster is cut at most
 LEAST = 3  # samples of a branch, so that an outlier is no cluster
+BLOCK = 1024  # samples that all members vote on at a time
 ANCHORS = 1500  # samples of a cluster whose tree is computed
 
 
@@ -41,7 +42,7 @@ def fill_clusters(network: VotingHeads, z: np.ndarray) -> np.ndarray:
     leaves. Of splits by k-means or Ward, chosen by the neighbours cut or the sum of squares, none was better: they
     divide large clusters (docs/FOLDERS.md).
     """
-    mean = network.vote(torch.from_numpy(z)).numpy()
+    mean = votes(network, z)
     for _ in range(ROUNDS):
         labels = mean.argmax(1)
         empty = np.flatnonzero(np.bincount(labels, minlength=network.n_clusters) == 0)
@@ -50,8 +51,13 @@ def fill_clusters(network: VotingHeads, z: np.ndarray) -> np.ndarray:
             break
         for cluster, split in zip(empty, splits, strict=False):
             add_head(network, z, labels, split, int(cluster))
-        mean = network.vote(torch.from_numpy(z)).numpy()
+        mean = votes(network, z)
     return mean
+
+
+def votes(network: VotingHeads, z: np.ndarray) -> np.ndarray:
+    """[n, K] for z [n, F]; the assignments of all members are in memory for some samples at a time."""
+    return torch.cat([network.vote(rows) for rows in torch.from_numpy(z).split(BLOCK)]).numpy()
 
 
 def best_splits(labels: np.ndarray, z: np.ndarray, most: int) -> list[Split]:

@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from c3clust.consensus.filling import fill_clusters
+from c3clust.consensus.filling import fill_clusters, votes
 from c3clust.consensus.heads import (
     Settings,
     assignments,
     head_dims,
     kmeans,
+    labels_of,
     member_rows,
     neighbour_count,
     starts,
@@ -66,7 +67,7 @@ def fit_heads(
     start = starts(np.stack([smooth[:, d] for d in dims]), K, s.anchors, rng)  # [M, n]
     priors = PRIORS[prior] if isinstance(prior, str) else (float(prior),)
     weight, bias = train_heads(rows, neighbours, start, K, priors, s, seed, unit)  # [P, M, K, f], [P, M, K]
-    labels = [assignments(rows, *head).argmax(2) for head in zip(weight, bias, strict=True)]  # of each prior [M, n]
+    labels = [labels_of(rows, *head) for head in zip(weight, bias, strict=True)]  # of each prior [M, n]
     best, agreement = select_prior(labels)
     order, _ = consensus(assignments(rows, weight[best], bias[best]))
     network = VotingHeads(K, x.shape[1])
@@ -87,7 +88,7 @@ def fit_heads(
     by_kmeans = comparison.simple_is_as_good or len(x) < FEW * K
     if by_kmeans:
         set_centres(network, simple.cluster_centers_, simple.inertia_ / len(x))
-        mean = network.vote(network.project(torch.from_numpy(x))).numpy()
+        mean = votes(network, network.project(torch.from_numpy(x)).numpy())
     estimate, interval = accuracy_estimate(mean.argmax(1)[index], [vote(kind, K) for kind in clusterings], K)
     network.temperature.fill_(temperature_for(mean, estimate))
     named = {f"{value:g}": found for value, found in zip(priors, agreement, strict=True)}

@@ -255,5 +255,17 @@ def _train_one_by_one(
 
 def assignments(zs: np.ndarray, weight: np.ndarray, bias: np.ndarray) -> np.ndarray:
     """[M, n, K]: softmax of the members' logits. zs: [M, n, f]; weight: [M, K, f]; bias: [M, K]."""
-    logits = torch.baddbmm(torch.from_numpy(bias)[:, None], torch.from_numpy(zs), torch.from_numpy(weight).mT)
-    return logits.softmax(dim=2).numpy()
+    found = np.empty((len(zs), zs.shape[1], weight.shape[1]), np.float32)
+    for out, member in zip(found, zip(zs, weight, bias, strict=True), strict=True):
+        out[:] = _assignment(*member)
+    return found
+
+
+def labels_of(zs: np.ndarray, weight: np.ndarray, bias: np.ndarray) -> np.ndarray:
+    """[M, n]: the cluster that each member assigns; the assignments of one member at a time are in memory."""
+    return np.stack([_assignment(*member).argmax(1) for member in zip(zs, weight, bias, strict=True)])
+
+
+def _assignment(z: np.ndarray, weight: np.ndarray, bias: np.ndarray) -> np.ndarray:
+    """[n, K] of one member."""
+    return torch.addmm(*map(torch.from_numpy, (bias, z, weight.T))).softmax(dim=1).numpy()
