@@ -162,13 +162,25 @@ def test_the_original_with_neighbours_search_and_order(page):
     assert position(page, 0) != before
 
 
+def skip_to(page, title):
+    """Skip questions until one with this title."""
+    for _ in range(30):
+        page.locator("#panel .answers").wait_for()
+        shown = page.locator("#panel").inner_html()
+        if page.locator("#panel h2").inner_text() == title:
+            return
+        page.keyboard.press("s")
+        page.wait_for_function("(html) => document.getElementById('panel').innerHTML !== html", arg=shown)
+    pytest.fail(f"{title} was not asked")
+
+
 def test_questions_are_answered_with_one_key_each(page, served, clusters_of):
     page.keyboard.press("h")
-    page.locator("#panel h2", has_text="Is this one cluster?").wait_for()
+    skip_to(page, "Is this one cluster?")
     assert page.locator("#panel .tile").count() == 16
     page.keyboard.press("n")
     page.locator("#panel #last", has_text="oved").wait_for()
-    page.locator("#panel h2", has_text="Where does this one belong?").wait_for()
+    skip_to(page, "Where does this one belong?")
     asked = int(page.locator("#panel .one .tile").get_attribute("data-i"))
     page.keyboard.press("x")
     page.locator("#undo", has_text="Undo (2)").wait_for()

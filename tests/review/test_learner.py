@@ -81,11 +81,13 @@ def test_the_neighbours_of_a_pin_follow():
     np.testing.assert_array_equal(learner.labels[y < 4], labels[y < 4])
 
 
-def test_together_merges_clusters_at_their_cores_and_moves_a_single_sample_else():
+def test_together_said_twice_merges_clusters_at_their_cores_and_moves_a_single_sample_else():
     z, y, _ = blobs()
     learner = Learner(z, y, 5)
     ends = [int(np.flatnonzero((y == c) & learner.core)[0]) for c in (1, 3)]
     learner.correct([pin("together", *ends)])
+    np.testing.assert_array_equal(np.flatnonzero(learner.labels != y), ends[1:])
+    learner.correct([pin("together", *ends)] * 2)
     np.testing.assert_array_equal(learner.labels, np.where(y == 3, 1, y))
     edge = int(np.flatnonzero((y == 3) & ~learner.core)[0])
     learner.correct([pin("together", ends[0], edge)])
@@ -137,3 +139,19 @@ def test_wrong_values_are_named():
         Learner(z, labels, 4).correct([pin("in", 0, cluster=9)])
     with pytest.raises(InputError, match=r"shape \(100, 3\)"):
         Learner(z, labels, 4, np.ones((100, 3)))
+
+
+def test_a_wrong_answer_holds_but_does_not_spread_and_is_asked_again():
+    z, y, _ = blobs(spread=1.0)
+    learner, wrong = Learner(z, y, 5, np.eye(5)[y]), int(np.flatnonzero(y == 0)[0])
+    pins = [pin("in", wrong, cluster=3)]
+    learner.correct(pins)
+    np.testing.assert_array_equal(np.flatnonzero(learner.labels != y), [wrong])
+    assert learner.questions(1)[0].samples == (wrong,)
+    learner.correct([*pins, pin("in", wrong, cluster=0)])
+    np.testing.assert_array_equal(learner.labels, y)
+    assert learner.questions(1)[0].samples != (wrong,)
+    rate = learner.wrong
+    learner.correct([*pins, *pins])
+    assert learner.labels[wrong] == 3
+    assert learner.wrong < rate

@@ -35,10 +35,19 @@ def test_a_divided_class_is_the_first_pair_and_yes_merges_it():
     learner = Learner(z, labels, 5)
     question = next(q for q in learner.questions(4) if q.kind == "pair")
     assert question.clusters == (2, 4)
-    learner.correct(pins_of(question, "yes"))
+    learner.correct(pins_of(question, "yes") * 2)
     np.testing.assert_array_equal(learner.labels, y)
-    learner.correct(pins_of(question, "no"))
-    assert all(q.clusters != (2, 4) for q in learner.questions(20) if q.kind == "pair")
+    learner.correct(pins_of(question, "no") * 2)
+    assert all(q.clusters != (2, 4) for q in learner.questions(400) if q.kind == "pair")
+
+
+def test_none_of_five_is_asked_again_with_the_others():
+    z, y = make_blobs(300, 8, centers=8, random_state=0)
+    learner = Learner(z, y, 8)
+    first = next(q for q in learner.questions(6) if q.kind == "where")
+    learner.correct(pins_of(first, "none"))
+    again = next(q for q in learner.questions(300) if q.samples == first.samples)
+    assert not set(again.candidates) & set(first.candidates)
 
 
 def test_a_where_question_offers_five_clusters_with_the_own_first():
@@ -56,16 +65,18 @@ def test_all_samples_may_be_asked_about():
     assert sorted(q.samples[0] for q in questions if q.kind == "where") == list(range(12))
 
 
-def test_a_merge_is_confirmed_by_a_second_question_and_undone_by_it():
+def test_a_merge_is_confirmed_by_a_second_question_which_shows_others():
     z, y = blobs()
     labels = np.where((y == 2) & (np.arange(300) % 2 == 0), 4, y)
     learner = Learner(z, labels, 5)
     pair = next(q for q in learner.questions(4) if q.kind == "pair")
     learner.correct(pins_of(pair, "yes"))
-    split = learner.questions(1)[0]
-    assert (split.kind, split.clusters) == ("split", (2,))
-    learner.correct([*pins_of(pair, "yes"), *pins_of(split, "yes")])
+    assert (learner.labels != labels).sum() == 1
+    second = learner.questions(1)[0]
+    assert (second.kind, set(second.clusters), set(second.ends)) == ("pair", {2, 4}, set(pair.ends))
+    assert len((set(second.samples) - set(second.ends)) & set(pair.samples)) <= 2
+    learner.correct([*pins_of(pair, "yes"), *pins_of(second, "no")])
     np.testing.assert_array_equal(learner.labels, labels)
-    learner.correct([*pins_of(pair, "yes"), *pins_of(split, "no")])
+    learner.correct([*pins_of(pair, "yes"), *pins_of(second, "yes")])
     np.testing.assert_array_equal(learner.labels, y)
-    assert learner.questions(1)[0].kind != "split"
+    assert all(4 not in q.clusters for q in learner.questions(20))

@@ -32,7 +32,8 @@ def relabel(run: str | Path, pins: Sequence[Pin], new: Sequence[str] = ()) -> tu
     rows, n_clusters = {name: i for i, name in enumerate(names)}, now.edits.n_all
     chance = _chances(before, now.assignments.confidence, n_clusters)
     learner = Learner(z, before, n_clusters, chance, now.record.seed, rows)
-    learner.correct([*earlier, *trial.pins[len(now.edits.pins) :]])
+    given = trial.pins[len(now.edits.pins) :]
+    learner.correct([*earlier, *given, *given])  # what is written in a table is as certain as two answers
     original = Duplicates.read(run, names).original
     labels, chances = learner.labels[original], learner.probabilities[original]
     changed = np.flatnonzero((labels != before) & (labels != NOWHERE)).tolist()

@@ -4,8 +4,9 @@ A pin has a `kind`, `samples` and a `cluster`:
 
 - "in": the samples are in the cluster; without one, in one new cluster;
 - "not": none of them is in the cluster; "nowhere": they are in no cluster;
-- "together": all are in one cluster. Two clusters become one if both samples are pinned, or at the core of their
-  cluster, and no samples of them are known to be apart; else a sample, one that is not at the core, moves;
+- "together": all are in one cluster. Two clusters become one if this is said twice, both samples are pinned or at the
+  core of their cluster, and no samples of them are known to be apart; else one sample moves, not one at the core if the
+  other is not;
 - "apart": no two are in one cluster. Of two that are, the second moves to a new cluster, or the first if only the
   second is pinned.
 
@@ -24,6 +25,7 @@ from c3clust.errors import InputError
 __all__ = ["Decision", "Decisions"]
 
 PAIRED = ("together", "apart")
+CONFIRMED = 2  # answers that make two clusters one
 
 
 class Decision(Protocol):
@@ -46,10 +48,12 @@ class Decisions:
         self.labels, self.core, self.rows = labels, core, rows
         self.target = list(range(n_clusters))  # of a cluster: the one that it was merged into
         self.placed: dict[int, int] = {}  # row -> cluster, -1 is nowhere
+        self.said: dict[int, list[int]] = {}  # row -> all clusters that it was placed in, the last one holds
         self.banned: dict[int, set[int]] = {}  # row -> clusters that it is not in
         self.apart: list[tuple[int, int]] = []  # rows
         self.merges: dict[tuple[int, int], int] = {}  # rows whose clusters became one -> how often that was said
         self.count = 0
+        self.times = 1  # how often the pin that is added was said
 
     def add(self, pin: Decision) -> None:
         """Apply the next pin."""
@@ -73,15 +77,17 @@ class Decisions:
     def add_all(self, pins: Sequence[Decision]) -> None:
         """Apply pins in order. Of pins whether the same samples are in one cluster, the last holds."""
         last = {tuple(pin.samples): i for i, pin in enumerate(pins) if pin.kind in PAIRED}
-        said = Counter(tuple(pin.samples) for pin in pins if pin.kind == "together")
+        said = Counter((pin.kind, tuple(pin.samples)) for pin in pins)
         for i, pin in enumerate(pins):
             if pin.kind not in PAIRED or last[tuple(pin.samples)] == i:
+                self.times = said[pin.kind, tuple(pin.samples)]
                 self.add(pin)
-                self._repeated(said[tuple(pin.samples)])
         self.count = len(pins)
 
-    def _repeated(self, times: int) -> None:
-        self.merges = {rows: count or times for rows, count in self.merges.items()}
+    @property
+    def waiting(self) -> set[int]:
+        """The rows of pairs whose clusters become one if that is said again."""
+        return {row for rows, times in self.merges.items() if times < CONFIRMED for row in rows}
 
     def cluster_of(self, row: int) -> int:
         """Where a sample is by the pins, else by the clusters that they are applied to."""
@@ -106,6 +112,7 @@ class Decisions:
     def _place(self, rows: Sequence[int], clusters: Sequence[int]) -> None:
         for row, cluster in zip(rows, clusters, strict=True):
             self.placed[row] = cluster
+            self.said.setdefault(row, []).append(cluster)
             self.banned.pop(row, None)
 
     def _ban(self, rows: Sequence[int], cluster: int) -> None:
@@ -118,8 +125,9 @@ class Decisions:
         one, two = self.cluster_of(a), self.cluster_of(b)
         fixed = [row in self.placed or bool(self.core[row]) for row in (a, b)]
         if one != two and all(fixed) and min(one, two) >= 0 and not self._known_apart(one, two):
-            self.target = [min(one, two) if t == max(one, two) else t for t in self.target]
-            self.merges[a, b] = 0
+            self.merges[a, b] = self.times
+            if self.times >= CONFIRMED:
+                self.target = [min(one, two) if t == max(one, two) else t for t in self.target]
         final = self.cluster_of(b if fixed[1] and not fixed[0] else a)
         self._place([a, b], [final, final])
 
@@ -131,4 +139,4 @@ class Decisions:
             leaves = a if b in self.placed and a not in self.placed else b
             self._place([leaves], [self._cluster(None)])
         self._place([a, b], [self.cluster_of(a), self.cluster_of(b)])
-        self.apart.append((a, b))
+        self.apart += [(a, b)] * self.times

@@ -3,7 +3,8 @@
 The model's own probabilities are the prior mean of a Gaussian process over the samples; what a pin says beyond them is
 observed with noise, and spreads to the samples near it (Rasmussen, Williams, Gaussian Processes for Machine Learning,
 2006, chapter 2.7 and 5.4.2). Where a pin confirms the model, nothing changes. How far pins spread is the width at which
-each is predicted best from the others (leave one out). A sample moves only if the evidence exceeds MARGIN.
+each is predicted best from the others (leave one out). A sample moves only if the evidence exceeds MARGIN. People err:
+a pin that model and other pins exclude is in doubt. It holds, but hardly spreads, until a second answer confirms it.
 Shapes: n samples, F features, m pins, K clusters.
 """
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from c3clust.errors import InputError
 from c3clust.review.decisions import Decision, Decisions
-from c3clust.review.questions import Question, choose
+from c3clust.review.questions import CANDIDATES, Question, choose
 from c3clust.review.space import Space
 
 __all__ = ["Learner"]
@@ -23,6 +24,10 @@ WIDTHS = (0.5, 0.3, 0.7, 1.0)  # of the kernel, in units of the mean distance wi
 NOISE = 0.05  # variance of an answer around the truth
 MARGIN = 0.0  # of the estimated membership, for which a sample leaves its cluster
 CORE = 0.5  # share of a cluster that is its core
+LEAST = 0.01  # probability of a cluster that the other pins and the model exclude
+NEW = 0.1  # the same of a cluster that answers made
+WRONG = (2, 40)  # wrong answers and answers that are assumed to have been before the first
+UNCONFIRMED = 0.99  # doubt of a pin that waits for another answer
 CERTAIN = 0.9  # probability of the own cluster where a method gives none
 
 
@@ -85,29 +90,30 @@ class Learner:
 
         Of two pins that contradict each other, the later one holds.
         """
-        decisions = Decisions(self.start, self.prior.shape[1], self.core, self.rows)
-        decisions.add_all(pins)
-        self.decisions, self.n_clusters = decisions, len(decisions.target)
-        mean = _merged(self.prior, decisions.target)
-        self.pinned, wanted = _observed(decisions, mean)
+        self.decisions = Decisions(self.start, self.prior.shape[1], self.core, self.rows)
+        self.decisions.add_all(pins)
+        self.n_clusters, self.wrong = len(self.decisions.target), _wrong_rate(self.decisions)
+        self.mean = _merged(self.prior, self.decisions.target)
+        self.pinned, wanted = _observed(self.decisions, self.mean)
         self.width, self.inverse = WIDTHS[0], np.zeros((0, 0))
-        membership = mean
+        self.left_out, self.doubt, membership = wanted, np.zeros(len(self.pinned)), self.mean.copy()
         if len(self.pinned):
-            self.width, self.inverse = self._fit(wanted - mean[self.pinned])
-            every = np.arange(len(mean))
-            weights = (self.inverse @ (wanted - mean[self.pinned])).astype(np.float32)
-            membership = mean + self.covariance(every, self.pinned) @ weights
-        self.labels, self.probabilities = self._decide(mean, membership)
+            membership += self._learned(wanted)
+        self.labels, self.probabilities = self._decide(membership)
         self.fixed = self.core | np.isin(np.arange(len(self.labels)), self.pinned)
 
     def questions(self, n: int) -> list[Question]:
-        """The n questions that are worth most now, best first. No sample is asked about twice."""
+        """The n questions that are worth most now, best first. A sample is asked about again only if it is in doubt."""
         return choose(self, n)
 
     @property
     def live(self) -> np.ndarray:
         """The numbers of the clusters that have samples."""
         return np.unique(self.labels[self.labels >= 0])
+
+    def start_of(self, row: int) -> int:
+        """The cluster of a sample before it was placed."""
+        return self.decisions.target[self.start[row]] if self.start[row] >= 0 else -1
 
     def covariance(self, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
         """[rows, others]: how far what is learned about the one holds for the other, before any pin."""
@@ -121,21 +127,56 @@ class Learner:
         one, two = self.covariance(rows, self.pinned), self.covariance(others, self.pinned)
         return before - one @ (self.inverse.astype(np.float32) @ two.T)
 
-    def _fit(self, surprise: np.ndarray) -> tuple[float, np.ndarray]:
-        """The width with the least leave-one-out error, and the inverse covariance of the pins. surprise: [m, K]."""
+    def _learned(self, wanted: np.ndarray) -> np.ndarray:
+        """[n, K]: what the pins say beyond the model. A doubtful one is observed with more noise, so it spreads less.
+
+        wanted: [m, K]. With a variance of d / (1 - d), a pin in doubt d moves its own mean by 1 - d at most.
+        """
+        surprise = wanted - self.mean[self.pinned]
+        self.width, self.inverse = self._fit(surprise, np.full(len(wanted), NOISE))
+        self.left_out = wanted - self.inverse @ surprise / np.diag(self.inverse)[:, None]
+        self.doubt = self._doubt()
+        self.width, self.inverse = self._fit(surprise, NOISE + self.doubt / (1 - self.doubt))
+        weights = (self.inverse @ surprise).astype(np.float32)
+        return self.covariance(np.arange(len(self.mean)), self.pinned) @ weights
+
+    def _doubt(self) -> np.ndarray:
+        """[m]: the probability that an answer is wrong, by the model and the other pins; UNCONFIRMED of open merges.
+
+        Bayes' rule: the sample is in a cluster as the others predict; an answer is wrong at the rate of wrong answers,
+        and then names each of the other candidates alike.
+        """
+        waiting, found = self.decisions.waiting, np.zeros(len(self.pinned))
+        ratio = (1 - self.wrong) / (self.wrong / (CANDIDATES - 1))
+        for i, row in enumerate(self.pinned.tolist()):
+            said = [c if c < 0 else self.decisions.target[c] for c in self.decisions.said.get(row, [])]
+            if row in waiting:
+                found[i] = UNCONFIRMED
+            elif said and said[-1] >= 0:
+                chance = np.clip(self.left_out[i], LEAST, 1)
+                chance[said[-1]] = max(chance[said[-1]], NEW if said[-1] >= self.prior.shape[1] else LEAST)
+                np.multiply.at(chance, [c for c in said if c >= 0], ratio)
+                found[i] = min(1 - chance[said[-1]] / chance.sum(), UNCONFIRMED)
+        return found
+
+    def _fit(self, surprise: np.ndarray, noise: np.ndarray) -> tuple[float, np.ndarray]:
+        """The width with the least leave-one-out error, and the inverse covariance of the pins.
+
+        surprise: [m, K]; noise: [m], the variance of each pin.
+        """
         distances = self.space.distances(self.pinned, self.pinned).astype(np.float64)
         best: tuple[float, float, np.ndarray] = (np.inf, 0.0, distances)
         for width in WIDTHS:
-            inverse = np.linalg.inv(np.exp(distances / (-2 * width**2)) + NOISE * np.eye(len(distances)))
+            inverse = np.linalg.inv(np.exp(distances / (-2 * width**2)) + np.diag(noise))
             left_out = inverse @ surprise / np.diag(inverse)[:, None]
             error = float((left_out**2).sum())
             if error < best[0] - 1e-9:
                 best = error, width, inverse
         return best[1], best[2]
 
-    def _decide(self, mean: np.ndarray, membership: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _decide(self, membership: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Labels [n] and probabilities [n, K]. What was in no cluster stays there unless it is pinned."""
-        every, target = np.arange(len(mean)), np.array([*self.decisions.target, -1])
+        every, target = np.arange(len(membership)), np.array([*self.decisions.target, -1])
         for row, clusters in self.decisions.banned.items():
             membership[row, target[list(clusters)]] = -np.inf
         labels, before = membership.argmax(1), target[self.start]
@@ -176,6 +217,14 @@ def _merged(prior: np.ndarray, target: Sequence[int]) -> np.ndarray:
     for column, into in enumerate(target[: prior.shape[1]]):
         wide[:, into] += prior[:, column]
     return wide
+
+
+def _wrong_rate(decisions: Decisions) -> float:
+    """The share of answers that are wrong, by those that the next answer about the same sample contradicted."""
+    target = [*decisions.target, -1]
+    pairs = [(said[0], said[1]) for said in decisions.said.values() if len(said) > 1]
+    wrong = sum(target[one] != target[two] for one, two in pairs)
+    return (WRONG[0] + wrong) / (WRONG[1] + len(decisions.said))
 
 
 def _observed(decisions: Decisions, mean: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

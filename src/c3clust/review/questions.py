@@ -4,13 +4,16 @@
 near it are (hardness), how many are near (density), and how little the pins tell about them already (diversity), the
 three parts of IDC (Sun et al., NeurIPS 2024); here one quantity, the integrated posterior covariance.
 "pair": are these two clusters one? "split": does this cluster hold two things? Chosen by the samples that an answer is
-expected to set right, as in A3S (Deng et al., ICML 2024).
+expected to set right, as in A3S (Deng et al., ICML 2024). An answer that is in doubt is asked for again first.
 """
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from c3clust.review.decisions import CONFIRMED
 
 if TYPE_CHECKING:
     from c3clust.review.learner import Learner
@@ -21,9 +24,11 @@ CANDIDATES = 5  # clusters that a sample may belong to
 SHOWN = 8  # samples that show a cluster
 LOOKED_AT = 1500  # samples that are asked about, or whose uncertainty counts; of more, a random part
 FLOOR = 0.05  # hardness of a sample that the model is certain of
-NEAR = 2  # clusters that one is compared with
-EVERY = 3  # one question in this many is about a pair of clusters
 NOISE = 0.05  # variance of an answer
+DOUBTFUL = 0.3  # doubt from which a sample is asked about again
+ONE, NEAR, FAR = 0.3, 0.09, 0.003  # chance that two clusters are one: that overlap, that are neighbours, of any
+ASKED = 10  # pairs that are asked about for each that is one, if the chances are right
+ENOUGH = 2  # answers that two clusters are not one
 
 
 @dataclass(frozen=True)
@@ -56,28 +61,31 @@ class Question:
 
 
 def choose(learner: "Learner", n: int) -> list[Question]:
-    """The n questions that are worth most now, best first. One in EVERY is about two clusters, while there are some."""
-    pairs, where = _pairs(learner)[:n], _where(learner, n)
-    found = _merges_to_confirm(learner)[:n]
-    while len(found) < n and (pairs or where):
-        turn = (learner.decisions.count + len(found)) % EVERY == 0
-        found.append(pairs.pop(0) if pairs and (turn or not where) else where.pop(0))
-    return found
+    """The n questions that are worth most now: answers in doubt first, then by the samples that one may set right."""
+    again = [*_merges_to_confirm(learner), *_again(learner)]
+    valued = sorted([*_pairs(learner, n), *_where(learner, n)], key=lambda each: -each[0])
+    return [*again, *(question for _, question in valued)][:n]
+
+
+def _again(learner: "Learner") -> list[Question]:
+    """Samples whose answer is in doubt, those with the most samples near first."""
+    rows = np.flatnonzero((learner.doubt >= DOUBTFUL) & ~np.isin(learner.pinned, list(learner.decisions.waiting)))
+    near = (learner.covariance(learner.pinned[rows], _looked_at(learner)) ** 2).sum(1)
+    order = rows[np.argsort(-learner.doubt[rows] * near, kind="stable")]
+    return [_where_is(learner, int(learner.pinned[i]), learner.left_out[i]) for i in order]
+
+
+def _looked_at(learner: "Learner") -> np.ndarray:
+    return np.sort(np.random.default_rng(learner.seed).permutation(len(learner.labels))[:LOOKED_AT])
 
 
 def _merges_to_confirm(learner: "Learner") -> list[Question]:
-    """Whether a cluster that was merged holds two things: one wrong answer there costs more than any other."""
+    """The pairs that are one by a single answer: a wrong one costs more than any other. Other samples are shown."""
     found = []
-    for ends in (rows for rows, times in learner.decisions.merges.items() if times == 1):
-        cluster = learner.decisions.cluster_of(ends[0])
-        if any(learner.labels[end] != cluster for end in ends):
-            continue
-        parts = [(learner.labels == cluster) & (learner.start == learner.start[end]) for end in ends]
-        shown = [
-            np.r_[end, np.setdiff1d(typical(learner, np.flatnonzero(part)) if part.any() else [], end)[: SHOWN - 1]]
-            for end, part in zip(ends, parts, strict=True)
-        ]
-        found.append(Question("split", (cluster,), tuple(np.concatenate(shown).astype(int).tolist()), ends=ends))
+    for ends in (rows for rows, times in learner.decisions.merges.items() if times < CONFIRMED):
+        one, two = (learner.start_of(end) for end in ends)
+        if one != two:
+            found.append(_pair(learner, one, two, ends, SHOWN - 1))
     return found
 
 
@@ -87,50 +95,69 @@ def typical(learner: "Learner", rows: np.ndarray, n: int = SHOWN) -> np.ndarray:
     return rows[np.lexsort((distance, ~learner.fixed[rows]))[:n]]
 
 
-def _pairs(learner: "Learner") -> list[Question]:
-    """The pairs of near clusters that were not asked about, by the samples that a merge is expected to set right.
-
-    That is the size of the smaller one, times exp(-r) for the squared distance r of the means in units of the variance
-    within both.
-    """
-    live, K = learner.live, learner.n_clusters
-    means, variance = learner.space.means(learner.labels, K)
-    size = np.bincount(learner.labels[learner.labels >= 0], minlength=K)
-    distance = ((means[live][:, None] - means[live]) ** 2).sum(2)
-    ratio = distance / np.maximum(variance[live][:, None] + variance[live], 1e-9)
-    near = np.sort(ratio, axis=1)[:, : NEAR + 1][:, -1:]  # itself is the nearest
-    ratio = np.where((ratio <= near) | (ratio <= near.T), ratio, np.inf)
-    gain = np.minimum(size[live][:, None], size[live]) * np.exp(-ratio)
-    known = {tuple(sorted(map(learner.decisions.cluster_of, rows))) for rows in learner.decisions.apart}
-    order = np.argsort(-gain, axis=None, kind="stable")
-    places = (divmod(int(at), len(live)) for at in order)
-    pairs = [(int(live[a]), int(live[b])) for a, b in places if a < b and gain[a, b] > 0]
-    return [_pair(learner, *each) for each in pairs if each not in known]
+def _pairs(learner: "Learner", n: int) -> list[tuple[float, Question]]:
+    """The n pairs of clusters by the certain samples of the smaller one, times the chance that they are one."""
+    live = learner.live
+    inside = np.flatnonzero(learner.labels >= 0)
+    certain = np.clip(2 * learner.probabilities[inside, learner.labels[inside]] - 1, 0, 1)
+    size = np.bincount(learner.labels[inside], certain, learner.n_clusters)[live]
+    gain = np.triu(np.minimum(size[:, None], size) * _chances(learner, live), 1)
+    order = np.argsort(-gain, axis=None, kind="stable")[:n]
+    places = [divmod(int(at), len(live)) for at in order]
+    return [(float(gain[a, b]), _pair(learner, int(live[a]), int(live[b]))) for a, b in places if gain[a, b] > 0]
 
 
-def _pair(learner: "Learner", a: int, b: int) -> Question:
-    shown = [typical(learner, np.flatnonzero(learner.labels == cluster)) for cluster in (a, b)]
-    return Question("pair", (a, b), tuple(np.concatenate(shown).tolist()), ends=tuple(int(each[0]) for each in shown))
+def _chances(learner: "Learner", live: np.ndarray) -> np.ndarray:
+    """[live, live]: the chance that two clusters are one, by the model, the means, and the answers so far."""
+    c = learner.mean[:, live]
+    common = c.T @ c
+    alike = common / np.sqrt(np.outer(np.diag(common), np.diag(common)) + 1e-12)
+    means, variance = (each[live] for each in learner.space.means(learner.labels, learner.n_clusters))
+    distance = ((means[:, None] - means) ** 2).sum(2)
+    rank = distance.argsort(1, kind="stable").argsort(1)  # 0 is the cluster itself
+    overlap = np.exp(-2 * distance / np.maximum(variance[:, None] + variance, 1e-9))
+    chance = ONE * (alike + overlap) + NEAR / np.maximum(rank * rank.T, 1) + FAR
+    found = learner.decisions
+    apart = Counter(tuple(sorted(map(found.cluster_of, rows))) for rows in found.apart)
+    merged = sum(times >= CONFIRMED for times in found.merges.values())
+    chance = np.clip(chance * (1 + merged) / (1 + (apart.total() + merged) / ASKED), 0, 0.5)
+    for pair, times in apart.items():
+        if set(pair) <= set(live.tolist()):
+            at = tuple(np.searchsorted(live, pair))
+            odds = chance[at] / (1 - chance[at]) * (learner.wrong / (1 - learner.wrong)) ** times
+            chance[at] = chance[at[::-1]] = odds / (1 + odds) if times < ENOUGH else 0
+    return chance
 
 
-def _where(learner: "Learner", n: int) -> list[Question]:
-    """Samples by the hardness-weighted squared covariance that each, once answered, removes; greedily."""
-    rng = np.random.default_rng(learner.seed)
-    rows = np.sort(rng.permutation(len(learner.labels))[:LOOKED_AT])
+def _pair(learner: "Learner", a: int, b: int, ends: tuple[int, ...] = (), skip: int = 0) -> Question:
+    """The question about two clusters, by samples that are typical of them; `skip` leaves out the most typical ones."""
+    rows = [typical(learner, np.flatnonzero(learner.labels == cluster), SHOWN + skip) for cluster in (a, b)]
+    ends = ends or tuple(int(each[0]) for each in rows)
+    others = [each[~np.isin(each, ends)][1 - SHOWN :] for each in rows]
+    shown = [[end, *each] for end, each in zip(ends, others, strict=True)]
+    return Question("pair", (a, b), tuple(int(row) for rows in shown for row in rows), ends=ends)
+
+
+def _where(learner: "Learner", n: int) -> list[tuple[float, Question]]:
+    """Samples by their own hardness and that of all, times the squared covariance that an answer removes; greedily."""
+    rows = _looked_at(learner)
     membership = np.partition(learner.probabilities[rows], -min(2, learner.n_clusters), axis=1)
     margin = membership[:, -1] - (membership[:, -2] if learner.n_clusters > 1 else 0)
-    hardness, covariance = FLOOR + 1 - margin, learner.posterior(rows, rows)
-    asked, found = np.isin(rows, learner.pinned), []
+    asked, found, scale = np.isin(rows, list(learner.decisions.placed)), [], len(learner.labels) / len(rows)
+    hardness, covariance = np.where(asked, 0, FLOOR + 1 - margin), learner.posterior(rows, rows)
     for _ in range(min(n, int((~asked).sum()))):
         variance = np.maximum(covariance.diagonal(), 1e-6) + NOISE
-        best = int(np.where(asked, -1, (hardness @ covariance**2) / variance).argmax())
+        value = np.where(asked, -1, hardness + scale * (hardness @ covariance**2) / variance)
+        best = int(value.argmax())
         asked[best] = True
         covariance = covariance - np.outer(covariance[:, best], covariance[best] / variance[best])
-        found.append(_where_is(learner, int(rows[best])))
+        found.append((float(value[best]), _where_is(learner, int(rows[best]), learner.probabilities[rows[best]])))
     return found
 
 
-def _where_is(learner: "Learner", row: int) -> Question:
-    likely = np.argsort(-learner.probabilities[row], kind="stable")
-    candidates = [int(c) for c in likely if c in learner.live][:CANDIDATES]
+def _where_is(learner: "Learner", row: int, chance: np.ndarray) -> Question:
+    """Where one sample belongs: its cluster, and those with the largest chances [K]."""
+    likely = [int(learner.labels[row]), *np.argsort(-chance, kind="stable").tolist()]
+    possible = set(learner.live.tolist()) - learner.decisions.banned.get(row, set())
+    candidates = [c for c in dict.fromkeys(likely) if c in possible][:CANDIDATES]
     return Question("where", (int(learner.labels[row]),), (row,), tuple(candidates))

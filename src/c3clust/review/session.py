@@ -186,7 +186,8 @@ class Session:
         now = self.history.now
         if found is None or version != now.version:
             raise InputError("That question is out of date: look at the next one.")
-        self._skipped.add(_key(found))
+        if found.kind != "where":  # where a sample belongs is asked again if the answer is in doubt
+            self._skipped.add(_key(found))
         if found.kind == "pair" and answer == "yes":
             return self.merge(sorted(found.clusters))
         return self._pins(lambda edits: self.teacher.pins(now, found, answer))

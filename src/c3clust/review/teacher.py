@@ -1,8 +1,10 @@
 """Teacher: what the decisions of a person say about the other samples of a run.
 
-Each decision starts from the clusters as they are. What was decided before holds where it was decided.
+Each decision starts from the clusters as they are. What was decided before holds where it was decided. A new decision
+counts as two answers: it is made in sight of its effect, and can be undone.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +13,7 @@ import numpy as np
 from c3clust.errors import InputError
 from c3clust.records.duplicates import Duplicates
 from c3clust.records.pins import NOWHERE, Pin
+from c3clust.review.decisions import CONFIRMED
 from c3clust.review.history import Now
 from c3clust.review.learner import Learner
 from c3clust.review.questions import Question, typical
@@ -94,7 +97,7 @@ class Teacher:
     def _learner(self, now: Now, pins: Sequence[Pin] = ()) -> Learner:
         edits, labels = now.edits, now.assignments.clusters
         learner = Learner(self.z, labels, edits.n_all, self._prior(now), now.record.seed, self.rows, space=self.space)
-        learner.correct([*self._earlier(now), *pins])
+        learner.correct([*self._earlier(now), *pins, *pins])
         return learner
 
     def _earlier(self, now: Now) -> list[Pin]:
@@ -103,7 +106,12 @@ class Teacher:
         placed = [name for name in edits.placed if name in edits.person][-ANCHORS:]
         held = [(name, int(labels[self.rows[name]])) for name in placed]
         kept = [pin for pin in edits.pins if pin.kind in ("not", "apart")][-ANCHORS:]
-        pins = [Pin.of("nowhere", [name]) if m == NOWHERE else Pin.of("in", [name], m) for name, m in held]
+        times = Counter(name for pin in edits.pins for name in pin.samples)
+        pins = [
+            Pin.of("nowhere", [name]) if m == NOWHERE else Pin.of("in", [name], m)
+            for name, m in held
+            for _ in range(min(times[name], CONFIRMED))
+        ]
         live = set(edits.live)
         return [*(pin for pin in kept if self._holds(pin, labels, live)), *pins]
 
