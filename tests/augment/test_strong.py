@@ -5,7 +5,7 @@ import pytest
 import torch
 from PIL import Image, ImageEnhance, ImageOps
 
-from c3clust import augment
+from c3clust import augment, methods
 from c3clust.augment import strong
 from c3clust.errors import InputError
 
@@ -83,3 +83,26 @@ def test_views_are_those_of_the_seed_in_range_and_differ_by_sample():
 def test_vectors_are_refused():
     with pytest.raises(InputError, match="needs images"):
         augment.policy("strong")(torch.zeros(2, 4), (4,), torch.Generator())
+
+
+def test_a_weak_and_a_strong_view_in_one_step():
+    x, dark = torch.rand(4, 1, 8, 8), lambda x, size, generator: torch.zeros(len(x), 1, *size)
+    x_a, x_b = augment.views(augment.WeakStrong(augment.policy("none"), dark), x, (8, 8), torch.Generator())
+    assert torch.equal(x_a, x)
+    assert x_b.abs().sum() == 0
+
+
+@pytest.mark.parametrize("method", ["tcl", "spice"])
+def test_methods_with_strong_views_call_both_policies(method):
+    seen = []
+
+    def own_views(x, size, generator):
+        seen.append(len(x))
+        return augment.prepare(x, size)
+
+    x = np.random.default_rng(0).random((24, 8, 8))
+    own = methods.load(method)
+    plain, model = (own(3, pretrain_epochs=1, epochs=1, random_state=0, strong=s).fit(x) for s in (None, own_views))
+    assert seen
+    assert [stage["name"] for stage in plain.stages_] == [stage["name"] for stage in model.stages_]
+    assert plain.stages_[1]["curves"]["loss"] != model.stages_[1]["curves"]["loss"]

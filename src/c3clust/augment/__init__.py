@@ -12,13 +12,13 @@ torch.Size([4, 3, 32, 32])
 """
 
 from c3clust.augment.handwriting import Handwriting
-from c3clust.augment.pairs import draw_crops, view, views
+from c3clust.augment.pairs import WeakStrong, draw_crops, view, views
 from c3clust.augment.policies import Digit, Identity, Photo, Policy, Vector, default, names, policy, prepare, spec
 from c3clust.augment.strong import Strong
 from c3clust.augment.table import Rows
 from c3clust.augment.text import Words
 
 __all__ = [
-    "Digit", "Handwriting", "Identity", "Photo", "Policy", "Rows", "Strong", "Vector", "Words", "default", "draw_crops",
-    "names", "policy", "prepare", "spec", "view", "views",
+    "Digit", "Handwriting", "Identity", "Photo", "Policy", "Rows", "Strong", "Vector", "WeakStrong", "Words", "default",
+    "draw_crops", "names", "policy", "prepare", "spec", "view", "views",
 ]  # fmt: skip

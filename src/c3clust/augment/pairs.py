@@ -1,7 +1,7 @@
 """The two views of each sample of a batch: of the sample, of two of its stored views, or of two of its crops."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -13,16 +13,28 @@ CROPS = 5  # dimensions of crops that were made of the original files: [N, 2, C,
 Draw = Callable[[int, int, torch.Generator], Tensor]
 
 
+@dataclass(frozen=True)
+class WeakStrong:
+    """Two policies: x_a is a view by the first, x_b one by the second. A single view is weak."""
+
+    weak: Policy
+    strong: Policy
+
+    def __call__(self, x: Tensor, size: Size, generator: torch.Generator) -> Tensor:
+        return self.weak(x, size, generator)
+
+
 def views(policy: Policy, x: Tensor, size: Size, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """x_a and x_b: two independent draws of the policy.
+    """x_a and x_b: two independent draws of the policy, or one of each of two policies.
 
     From stored views [N, V, F], two different ones are drawn. Crops [N, 2, C, H, W] are not cropped again.
     """
+    first, second = (policy.weak, policy.strong) if isinstance(policy, WeakStrong) else (policy, policy)
     if x.ndim == CROPS:
-        policy, (x_a, x_b) = _uncropped(policy), x.unbind(1)
+        first, second, (x_a, x_b) = _uncropped(first), _uncropped(second), x.unbind(1)
     else:
         x_a, x_b = _two_stored(x, generator) if x.ndim == 3 else (x, x)
-    return policy(x_a, size, generator), policy(x_b, size, generator)
+    return first(x_a, size, generator), second(x_b, size, generator)
 
 
 def view(policy: Policy, x: Tensor, size: Size, generator: torch.Generator) -> Tensor:

@@ -7,23 +7,23 @@ network on the labels that neighbours share, and on its own confident ones (FixM
 Shapes: N samples per batch, F feature width, H heads, M clusters.
 
 Departures from the released code (niuchuangnn/SPICE, spice/model/heads/sem_head.py and sem_head_multi.py,
-configs/cifar10): stage 1 is SimCLR, MoCo there; samples are chosen in each batch, not among 5,000 for eight passes; one
-set of augmentations serves all stages, un-augmented samples stand for weakly augmented ones; reliable samples are not
-cut down to the size of the smallest cluster, clusters weigh the same in the loss instead; stage 3 goes on with the
-network of stage 2, a new one there. As there: heads of two layers, prototypes of half of the samples per cluster
-(`center_ratio`), reliable labels with a confidence above 0.99 (`score_th`) that 99 % of the neighbours share
-(`ratio_confident`; the paper: 95 %).
+configs/cifar10): stage 1 is SimCLR, MoCo there; samples are chosen in each batch, not among 5,000 for eight passes; by
+default un-augmented samples stand for weakly augmented ones and one set of augmentations for strong ones, with
+strong="strong" there are weak and strong views as there; reliable samples are not cut down to the size of the smallest
+cluster, clusters weigh the same in the loss instead; stage 3 goes on with the network of stage 2, a new one there. As
+there: heads of two layers, prototypes of half of the samples per cluster (`center_ratio`), reliable labels with a
+confidence above 0.99 (`score_th`) that 99 % of the neighbours share (`ratio_confident`; the paper: 95 %).
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import Any, ClassVar, final
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from c3clust import checks, dist
+from c3clust import augment, checks, dist
 from c3clust.losses.terms import balanced_cross_entropy, full_precision
 from c3clust.methods._base import Clusterer, parameters
 from c3clust.methods._heads import PretrainedHeadsFields
@@ -69,18 +69,27 @@ def reliable(labels: Tensor, neighbours: Tensor, agreement: float = 0.95) -> Ten
 # 2. Objective
 
 
+def weak_and_strong(batch: Batch, strong: bool) -> tuple[Tensor, Tensor]:
+    """What labels are made of, and what learns them: both views, or the samples and a view."""
+    return (batch.x_a, batch.x_b) if strong else (batch.x, batch.x_a)
+
+
+@dataclass(frozen=True)
 class SelfObjective:
     """What one step of stage 2 minimises: the loss of each head on views of the samples that it labels itself."""
+
+    strong: bool = False
 
     def optimisers(self, network: NeighbourNet, lr: float) -> dict[str, torch.optim.Optimizer]:
         return {"loss": Adam(network.heads.parameters(), lr=lr)}
 
     def __call__(self, network: NeighbourNet, batch: Batch) -> dict[str, Tensor]:
         network.body.eval()
+        weak, strong = weak_and_strong(batch, self.strong)
         with torch.no_grad():
-            h, h_a = dist.gather(network.encode(batch.x)), network.encode(batch.x_a)
+            h, h_strong = dist.gather(network.encode(weak)), network.encode(strong)
             p = network.heads.assign(h)  # [N, H, M]
-        logits, losses = dist.gather(network.heads.logits(h_a)), []
+        logits, losses = dist.gather(network.heads.logits(h_strong)), []
         for head in range(p.shape[1]):
             chosen, labels = prototype_labels(h, p[:, head])
             losses.append(double_softmax_loss(logits[:, head][chosen], labels))
@@ -93,6 +102,7 @@ class SemiObjective:
 
     labels: Tensor  # [n], -1 where not reliable
     threshold: float
+    strong: bool = False
 
     def state_dict(self) -> dict[str, Tensor]:
         return {"labels": self.labels}
@@ -102,10 +112,12 @@ class SemiObjective:
 
     def __call__(self, network: NeighbourNet, batch: Batch) -> dict[str, Tensor]:
         given = self.labels.to(batch.x_a.device)[dist.gather(batch.index)]
+        weak, strong = weak_and_strong(batch, self.strong)
         with torch.no_grad():
-            confidence, own = dist.gather(network(batch.x)[1]).max(dim=1)
-        logits = dist.gather(network.heads.best(network.encode(batch.x_a)))
-        known = balanced_cross_entropy(logits, given.clamp_min(0), given >= 0)
+            confidence, own = dist.gather(network(weak)[1]).max(dim=1)
+        logits = dist.gather(network.heads.best(network.encode(strong)))
+        first = dist.gather(network.heads.best(network.encode(weak))) if self.strong else logits
+        known = balanced_cross_entropy(first, given.clamp_min(0), given >= 0)
         others = balanced_cross_entropy(logits, own, (given < 0) & (confidence > self.threshold))
         return {"loss": known + others, "reliable_loss": known, "confident_loss": others}
 
@@ -130,6 +142,9 @@ class SPICE(PretrainedHeadsFields, Clusterer):
         Confidence above which a label may be reliable.
     threshold : float, default=0.95
         Confidence above which other samples are trained on their own label.
+    strong : str, dict, callable or None, default=None
+        Augmentations of what learns labels in stages 2 and 3, as for `augment`; views by `augment` then make the
+        labels, and learn the reliable ones. None for the same ones. The paper: "strong".
     pretrain_epochs : int or "auto", default="auto"
         Stage 1. "auto" is about 420 steps, and at least 15 epochs. The paper: 1000.
     epochs : int or "auto", default="auto"
@@ -166,6 +181,7 @@ class SPICE(PretrainedHeadsFields, Clusterer):
     agreement: float = 0.99
     confidence: float = 0.99
     threshold: float = 0.95
+    strong: Any = None
     semi_epochs: int | str = "auto"
 
     def _check_params(self) -> None:
@@ -176,6 +192,8 @@ class SPICE(PretrainedHeadsFields, Clusterer):
             checks.number(
                 name, getattr(self, name), 0, 1, why="it is a fraction or probability. A usual value is 0.95."
             )
+        if self.strong is not None:
+            augment.policy(self.strong)
         checks.stage(self.semi_epochs, self.batch_size, self.lr, self.schedule, "semi_")
         self._check_heads()
 
@@ -187,12 +205,14 @@ class SPICE(PretrainedHeadsFields, Clusterer):
     def _fit(self, context: TrainingContext) -> NeighbourNet:
         network, (first, second, last) = context.build(self._build_network), self._stages(context)
         context.train(first, network, SimCLRObjective(self.tau))
-        context.train(second, network, SelfObjective())
+        strong = self.strong is not None
+        policy = augment.WeakStrong(context.policy, augment.policy(self.strong)) if strong else None
+        context.train(second, network, SelfObjective(strong), policy=policy)
         self._keep_start(network, context)
         few = few_neighbours(self.n_neighbors, len(context.x), self.n_clusters_)
         confidence, labels = torch.from_numpy(context.assignments(network)).max(dim=1)
         sure = reliable(labels, mine_neighbours(network, context, few), self.agreement)
         sure &= confidence > self.confidence
-        objective = SemiObjective(torch.where(sure, labels, -1), self.threshold)
-        context.train(last, network, objective)
+        objective = SemiObjective(torch.where(sure, labels, -1), self.threshold, strong)
+        context.train(last, network, objective, policy=policy)
         return network

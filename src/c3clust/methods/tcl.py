@@ -6,19 +6,20 @@ label are no negatives of the instance loss, and the cluster head learns these l
 Shapes: N samples per batch, D projection width, M clusters.
 
 Both losses are those of the released code (Yunfan-Li/Twin-Contrastive-Learning, loss.py) up to rounding. Departures
-from it (engine.py, boost.py): both views have the same augmentations and both learn the labels, where a weak view and a
-strong one that learns them are made there; the labels are chosen before each epoch from un-augmented samples, a share
-of each cluster, where a share of N / M of each batch is chosen there and kept from epoch to epoch; no weight decay.
+from it (engine.py, boost.py, transforms.py): by default both views have the same augmentations and both learn the
+labels, where a weak view and a strong one that learns them are made there, as with strong="strong"; the labels are
+chosen before each epoch from un-augmented samples, a share of each cluster, where a share of N / M of each batch is
+chosen there and kept while it stays confident; no weight decay, 1e-4 there; no mixed precision.
 """
 
 from collections.abc import Mapping
-from typing import final
+from typing import Any, final
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from c3clust import checks, dist
+from c3clust import augment, checks, dist
 from c3clust.losses.inputs import check_pairs, check_unit_rows
 from c3clust.losses.terms import balanced_cross_entropy, full_precision
 from c3clust.methods._base import Clusterer, EncoderFields, parameters
@@ -66,13 +67,13 @@ def twin_loss(z_a: Tensor, z_b: Tensor, labels: Tensor, tau: float = 0.5) -> Ten
 
 
 class TCLObjective:
-    """What one step of stage 2 minimises: the twin loss, and the cross entropy of both views with confident labels.
+    """What one step of stage 2 minimises: the twin loss, and the cross entropy with confident labels.
 
-    The labels [n] of all samples are its state.
+    Both views learn these; only the second if it is a strong one. The labels [n] of all samples are its state.
     """
 
-    def __init__(self, tau_i: float, share: float, threshold: float) -> None:
-        self.tau_i, self.share, self.threshold = tau_i, share, threshold
+    def __init__(self, tau_i: float, share: float, threshold: float, strong: bool = False) -> None:
+        self.tau_i, self.share, self.threshold, self.strong = tau_i, share, threshold, strong
         self.labels = torch.empty(0, dtype=torch.int64)
 
     def refresh(self, network: ClusterNet, context: TrainingContext) -> None:
@@ -90,8 +91,9 @@ class TCLObjective:
         labels = self.labels.to(h_a.device)[dist.gather(batch.index)]
         twin = twin_loss(dist.gather(network.project(h_a)), dist.gather(network.project(h_b)), labels, self.tau_i)
         chosen, known = labels >= 0, labels.clamp_min(0)
-        each = [balanced_cross_entropy(dist.gather(network.g_c(h)), known, chosen) for h in (h_a, h_b)]
-        label = (each[0] + each[1]) / 2
+        learning = (h_b,) if self.strong else (h_a, h_b)
+        each = [balanced_cross_entropy(dist.gather(network.g_c(h)), known, chosen) for h in learning]
+        label = torch.stack(each).mean()
         return {"loss": twin + label, "twin_loss": twin, "label_loss": label, "confident": chosen.float().mean()}
 
 
@@ -113,6 +115,9 @@ class TCL(EncoderFields, Clusterer):
         γ, the fraction of a cluster that may get labels.
     threshold : float, default=0.99
         α, the confidence above which a sample gets a label.
+    strong : str, dict, callable or None, default=None
+        Augmentations of the second view in both stages, as for `augment`; only this view learns the labels. None for
+        the same ones. The released code: "strong".
 
     Attributes
     ----------
@@ -139,6 +144,7 @@ class TCL(EncoderFields, Clusterer):
     pretrain_epochs: int | str = "auto"
     share: float = 0.5
     threshold: float = 0.99
+    strong: Any = None
 
     def _stage_1(self) -> CC:
         shared = set(CC().get_params()) & set(self.get_params(deep=False)) - {"epochs", "outliers"}
@@ -150,6 +156,8 @@ class TCL(EncoderFields, Clusterer):
     def _check_params(self) -> None:
         checks.number("share", self.share, 0, 1, why="it is a fraction of a cluster. A usual value is 0.5.")
         checks.number("threshold", self.threshold, 0, 1, why="it is a probability. A usual value is 0.99.")
+        if self.strong is not None:
+            augment.policy(self.strong)
         self._check_stage()
         self._stage_1()._check_params()
 
@@ -160,8 +168,11 @@ class TCL(EncoderFields, Clusterer):
         return [*self._stage_1()._stages(context), self._stage("tcl", self._epochs(context, 150, 3, 100))]
 
     def _fit(self, context: TrainingContext) -> ClusterNet:
-        network = self._stage_1()._fit(context)
-        self._keep_start(network, context)
-        objective = TCLObjective(self.tau_i, self.share, self.threshold)
-        context.train(self._stages(context)[-1], network, objective)
+        strong = self.strong is not None
+        policy = augment.WeakStrong(context.policy, augment.policy(self.strong)) if strong else None
+        with context.with_policy(policy):
+            network = self._stage_1()._fit(context)
+            self._keep_start(network, context)
+            objective = TCLObjective(self.tau_i, self.share, self.threshold, strong)
+            context.train(self._stages(context)[-1], network, objective)
         return network

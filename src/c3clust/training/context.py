@@ -90,7 +90,7 @@ class TrainingContext:
         log.info("Stage %s: %d epochs of %d samples.", stage.name, stage.epochs, len(self.x))
         note = None if kept is None else kept.restore_end(number, network, self.generator)
         if note is None:
-            with compiled(network if self.compile else None), self._with_policy(policy):
+            with compiled(network if self.compile else None), self.with_policy(policy):
                 curves = train(stage, network, objective, self, monitor)
             seconds = sum(curves.get("seconds", []))
             note = {"name": stage.name, "epochs": len(curves.get("loss", [])), "seconds": seconds, "curves": curves}
@@ -104,7 +104,8 @@ class TrainingContext:
         return note
 
     @contextmanager
-    def _with_policy(self, policy: augment.Policy | None) -> Iterator[None]:
+    def with_policy(self, policy: augment.Policy | None) -> Iterator[None]:
+        """Within this block, views are made by this policy; None changes nothing."""
         before = self.policy
         self.policy = policy or before
         try:
