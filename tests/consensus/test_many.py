@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from c3clust.consensus import heads
-from c3clust.consensus.many import NEAR, near_clusters
+from c3clust.consensus.many import NEAR, near_clusters, sizes, summed
 from c3clust.features.vectors import nearest, scale_rows
 from c3clust.metrics import ari
 
@@ -20,6 +20,17 @@ def test_near_clusters_have_the_largest_logits():
     z, weight, bias = (torch.from_numpy(rng.normal(size=shape)) for shape in ((20, 3), (50, 3), (50,)))
     expected = np.argsort(-(z @ weight.T + bias).numpy(), axis=1)[:, :NEAR]
     assert [set(row) for row in near_clusters(z, weight, bias).tolist()] == [set(row) for row in expected.tolist()]
+
+
+def test_sparse_gradients_and_sizes_are_the_dense_ones():
+    rng, B, C, K, f = np.random.default_rng(0), 6, 4, 20, 3
+    clusters = torch.stack([torch.from_numpy(rng.permutation(K)[:C]) for _ in range(B)])
+    g, rows = (torch.from_numpy(rng.normal(size=shape).astype(np.float32)) for shape in ((B, C), (B, f)))
+    dense = torch.zeros(B, K).scatter_(1, clusters, g)
+    weight, bias = summed(g, clusters, rows, K)
+    torch.testing.assert_close(weight, dense.T @ rows)
+    torch.testing.assert_close(bias, dense.sum(dim=0))
+    torch.testing.assert_close(sizes(dense, clusters), dense.mean(dim=0))
 
 
 def test_heads_for_many_clusters_repair_a_start_with_errors():

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from scipy.sparse import csr_matrix
 from torch import Tensor
 
 from c3clust.consensus.head_loss import adam_step, logit_gradient
@@ -24,6 +25,23 @@ BLOCK = 2048  # samples whose nearest clusters are found at a time
 def near_clusters(z: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """[n, C]: the clusters of largest logit. z: [n, f]; weight: [K, f]; bias: [K]."""
     return torch.cat([torch.addmm(bias, rows, weight.T).topk(NEAR, sorted=False)[1] for rows in z.split(BLOCK)])
+
+
+def summed(g: Tensor, clusters: Tensor, rows: Tensor, K: int) -> tuple[Tensor, Tensor]:
+    """The gradients of weights [K, f] and biases [K], from those of the logits g [B, C] of these clusters.
+
+    A sparse product takes a quarter of the time of a dense one with K = 1000.
+    """
+    B, C = g.shape
+    starts = np.arange(0, B * C + 1, C)
+    sparse = csr_matrix((g.numpy().ravel(), clusters.numpy().ravel(), starts), shape=(B, K)).T
+    return torch.from_numpy(sparse @ rows.numpy()), torch.from_numpy(sparse @ np.ones(B, np.float32))
+
+
+def sizes(t: Tensor, near: Tensor) -> Tensor:
+    """[K]: the mean of the teacher's assignments t [n, K], which are 0 but for the clusters near [n, C]."""
+    total = torch.zeros(t.shape[1]).index_add_(0, near.flatten(), t.gather(1, near).flatten())
+    return total / len(t)
 
 
 def train_head(
@@ -40,7 +58,7 @@ def train_head(
     t = torch.zeros(n, K)  # the teacher; 0 for clusters that are not near
     for some in torch.arange(n).split(BLOCK):
         t[some] = t[some].scatter_(1, near[some], log_q(z[some], near[some]).exp_())
-    p = t.mean(dim=0)  # [K], cluster sizes
+    p = sizes(t, near)
     order, at, period = torch.randperm(n, generator=generator), 0, max(1, n // B)
     for step in range(1, steps + 1):
         if at + B > n:
@@ -52,11 +70,10 @@ def train_head(
         t_i, t_j = t.take(own), t.take(j[:, None] * K + clusters)
         w = (t_i * t_j).sum(dim=1)
         g = logit_gradient(log, t_j, w, p[clusters], s.beta, prior) / (B * s.tau)
-        g = torch.zeros(B, K).scatter_(1, clusters, g)
         rate = s.lr * min(1.0, 2 * (1 - (step - 1) / steps))
-        adam_step(weight, g.T @ rows, moments[0], step, rate)
-        adam_step(bias, g.sum(dim=0), moments[1], step, rate)
+        for each, moment, gradient in zip((weight, bias), moments, summed(g, clusters, rows, K), strict=True):
+            adam_step(each, gradient, moment, step, rate)
         t.put_(own, t_i.lerp(log.exp(), 1 - s.momentum))
         if step % period == 0:
-            p = t.mean(dim=0)
+            p = sizes(t, near)
     return weight.numpy() / s.tau, bias.numpy() / s.tau
