@@ -35,23 +35,24 @@ def killed_once(told):
 @pytest.fixture(scope="module")
 def local():
     """A local Ray, with room for two workers and the tasks that read."""
-    ray.init(num_cpus=4, include_dashboard=False, log_to_driver=False, logging_level="error")
+    ray.init(num_cpus=4, include_dashboard=False, log_to_driver=False, logging_level="error", object_store_memory=2**27)
     ray.data.DataContext.get_current().enable_progress_bars = False
     yield
     ray.shutdown()
 
 
+@pytest.mark.timeout(1200)  # Ray starts about ten processes
 def test_two_workers_of_which_one_is_killed(local, tmp_path):
-    random, n = np.random.default_rng(0), 1200
+    random, n = np.random.default_rng(0), 600
     x = (random.normal(size=(n, 6)) + 8 * np.eye(6)[np.arange(n) % 3]).astype(np.float32)
     KMeans(n_clusters=3, random_state=0).fit(x[:300], run_dir=tmp_path / "run")
     (tmp_path / "shards").mkdir()
-    for i in range(12):
+    for i in range(6):
         rows = range(i * 100, (i + 1) * 100)
         table = pyarrow.table({"id": list(rows), "embedding": x[rows.start : rows.stop].tolist()})
         parquet.write_table(table, tmp_path / "shards" / f"{i:02}.parquet")
     told = tmp_path / "killed"
-    found = ray.data.read_parquet(str(tmp_path / "shards"), override_num_blocks=12).map_batches(
+    found = ray.data.read_parquet(str(tmp_path / "shards"), override_num_blocks=6).map_batches(
         killed_once(told),
         fn_constructor_args=[str(tmp_path / "run")],
         batch_size=50,

@@ -128,3 +128,29 @@ def test_shards_of_a_stream(shards):
     assert _stream(some) is x
     assert [part.tolist() for part in _shards(some, x)] == [[0, 1, 2], [3, 4]]
     assert _stream(x[:]) is None
+
+
+def test_a_sample_of_shards_has_some_of_each_and_says_so(tmp_path):
+    random = np.random.default_rng(0)
+    (tmp_path / "images").mkdir()
+    for i in range(60):
+        Image.fromarray(random.integers(0, 256, (8, 8), dtype=np.uint8)).save(tmp_path / "images" / f"{i:02}.png")
+    (tmp_path / "shards").mkdir()
+    for number, (first, last) in enumerate([(0, 40), (40, 60)]):
+        with tarfile.open(tmp_path / "shards" / f"{number}.tar", "w") as archive:
+            for i in range(first, last):
+                archive.add(tmp_path / "images" / f"{i:02}.png", f"{i:02}.png")
+    whole = data.load(str(tmp_path / "shards"))
+    some = data.load(str(tmp_path / "shards"), sample=12)
+    at = [whole.names.index(name) for name in some.names]
+    np.testing.assert_array_equal(some.x, whole.x[at])
+    assert [sum(i < 40 for i in at), sum(i >= 40 for i in at)] == [8, 4]
+    assert "12 of 60 samples" in some.notes[0]
+    assert not data.load(str(tmp_path / "shards"), sample=60).notes
+
+
+def test_a_sample_of_vectors_is_spread_over_all():
+    x = np.arange(300, dtype=np.float32).reshape(100, 3)
+    some = data.load(x, sample=10)
+    assert (some.x[:, 0] // 30).tolist() == list(range(10))
+    assert "10 of 100 samples" in some.notes[0]

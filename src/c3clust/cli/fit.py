@@ -56,6 +56,12 @@ def fit(
         int | None,
         opt.data_option("--image-size", help="Side of the images in pixels.", show_default="from the images"),
     ] = None,
+    sample: Annotated[
+        int | None,
+        opt.data_option(
+            "--sample", help="Fit on at most this many samples, in proportion to the shards.", show_default="all", min=1
+        ),
+    ] = None,
     cache: opt.Cache = None,
     workers: opt.Workers = None,
     memory: opt.Memory = None,
@@ -103,7 +109,7 @@ def fit(
     params = {"encoder": encoder, "finetune": finetune or None, "device": device, "image_size": image_size}
     params |= {"guard": None if guard else False, "outliers": outliers or None, "verbose": verbose, "start": start}
     options = {"labels": labels, "embeddings": embeddings, "image_size": image_size, "kind": kind}
-    options |= {"content": content}
+    options |= {"content": content, "sample": sample}
     options |= opt.reading_options(column, cache, workers, memory, max_bad, outside, max_pixels)
     run = resolve(method, recipe, settings or [], source, k, params=params, options=options)
     folder = folder or dist.of_first(lambda: opt.new_run(source or recipe or run.source))

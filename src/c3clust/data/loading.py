@@ -14,7 +14,7 @@ import numpy as np
 from c3clust import checks
 from c3clust.data import sources
 from c3clust.data.io.originals import Originals
-from c3clust.data.io.pictures import drawn
+from c3clust.data.io.pictures import drawn, sample_note, stratified
 from c3clust.data.io.remote import is_url
 from c3clust.data.io.stream import Stream
 from c3clust.data.labels import with_label_file
@@ -86,6 +86,7 @@ def load(
     outside: bool = False,
     originals: bool | None = None,
     limit: int | None = None,
+    sample: int | None = None,
     shared: bool = False,
     max_pixels: int | None = None,
 ) -> Dataset:
@@ -145,6 +146,10 @@ def load(
         not from the image that was resized to `image_size`. Default: for ImageNet-10 and -Dogs only.
     limit : int, optional
         Keep at most this many samples, drawn as for a name with a size. Other image files are not read.
+    sample : int, optional
+        Keep at most this many samples of a large source: the source, in its order, is divided into as many parts of
+        equal size, and one sample of each is drawn. Shards are so represented in proportion to their sizes. A note in
+        the record says so.
     shared : bool
         All processes of a group (docs/SCALING.md) make this call: each decodes a part of the files, and gets all.
     max_pixels : int, optional
@@ -161,13 +166,17 @@ def load(
         set_limit("C3CLUST_MAX_PIXELS", max_pixels)
     options = Options(
         None if labels is None else str(labels), image_size, channels, max_bad, memory, workers, cache, largest,
-        embeddings, kind, content, tuple(columns), tuple(words), pixel_max, outside, originals, limit, shared=shared,
+        embeddings, kind, content, tuple(columns), tuple(words), pixel_max, outside, originals, limit, sample,
+        shared=shared,
     )  # fmt: skip
     whole = _load(place, options, Path(root) if root else None)
     if labels == "folders" and whole.y is None:
         raise InputError(f'{whole.place} has no sub-folders that could be classes: omit labels="folders".')
     whole = whole if labels in (None, "folders") else with_label_file(whole, str(labels))
-    dataset = check_words(whole if limit is None or len(whole) <= limit else _some(whole, limit))
+    dataset = check_words(whole if limit is None or len(whole) <= limit else _some(whole, drawn(len(whole), limit)))
+    if sample is not None and len(dataset) > sample:
+        notes = [*dataset.notes, sample_note(sample, len(dataset))]
+        dataset = replace(_some(dataset, stratified(len(dataset), sample)), notes=notes)
     dataset = dataset if content is None else _with_content(dataset, content)
     return dataset if memory is None else replace(dataset, memory=memory)
 
@@ -241,11 +250,10 @@ def _first_thousands(whole: Dataset, thousands: int, name: str) -> Dataset:
     if n > len(whole):
         held = f"{whole.place} contains {len(whole):,}"
         raise DataError(f"{name}-{thousands}k requests {n:,} images and {held}. Request fewer.")
-    return _some(whole, n)
+    return _some(whole, drawn(len(whole), n))
 
 
-def _some(whole: Dataset, n: int) -> Dataset:
-    chosen = drawn(len(whole), n)
+def _some(whole: Dataset, chosen: np.ndarray) -> Dataset:
     y = None if whole.y is None else whole.y[chosen]
     x = whole.x.subset(chosen) if isinstance(whole.x, Stream | Originals) else whole.x[chosen]
     return replace(whole, x=x, names=[whole.names[i] for i in chosen], y=y)

@@ -68,6 +68,7 @@ class Options:
     outside: bool = False
     originals: bool | None = None
     limit: int | None = None
+    sample: int | None = None
     listed: bool = False  # image files are listed and not decoded
     shared: bool = False  # all processes read the same place, and share the decoding
 
@@ -88,6 +89,8 @@ class Options:
             raise InputError(f"max_bad={self.max_bad} is outside [0, 1]: {why}")
         if self.limit is not None and self.limit < 1:
             raise InputError(f"limit={self.limit} is below 1: it is the number of samples to keep.")
+        if self.sample is not None and self.sample < 1:
+            raise InputError(f"sample={self.sample} is below 1: it is the number of samples to draw.")
         if self.memory is not None and self.memory < 0:
             raise InputError(f"memory={self.memory} is negative: give a number of bytes, or omit it.")
         if self.workers is not None and self.workers < 1:

@@ -91,6 +91,28 @@ def drawn(n: int, most: int) -> np.ndarray:
     return np.sort(np.random.default_rng(0).permutation(n)[:most])
 
 
+def stratified(n: int, most: int) -> np.ndarray:
+    """At most `most` of n positions: one, at random, of each of `most` parts of equal size, in order.
+
+    So shards, and whatever else follows each other in the source, are represented in proportion to their sizes.
+
+    >>> stratified(5, 8).tolist(), len(stratified(1000, 10)), (stratified(1000, 10) // 100).tolist()
+    ([0, 1, 2, 3, 4], 10, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
+    """
+    if n <= most:
+        return np.arange(n)
+    edges = np.arange(most + 1) * n // most
+    return edges[:-1] + np.random.default_rng(0).integers(np.diff(edges))
+
+
+def sample_note(drawn: int, n: int) -> str:
+    """What a record says about a sample."""
+    return (
+        f"A stratified sample of {drawn:,} of {n:,} samples was used: the source, in its order, was divided into "
+        f"{drawn:,} parts of equal size, and one sample of each was drawn (seed 0). `c3clust predict` assigns the rest."
+    )
+
+
 def available_memory() -> int:
     """The default memory limit: half of the free memory, within the limit of a container."""
     free = 4 * 2**30

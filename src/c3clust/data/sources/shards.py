@@ -12,7 +12,9 @@ processes each makes that pass over some of the shards. Shards are not compresse
 
 import json
 import tarfile
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -20,7 +22,7 @@ import numpy as np
 
 from c3clust.data.io import remote
 from c3clust.data.io.decode import is_image_name
-from c3clust.data.io.pictures import EncodedFiles, to_samples
+from c3clust.data.io.pictures import EncodedFiles, sample_note, stratified, to_samples
 from c3clust.data.io.spans import Span, open_regular
 from c3clust.data.samples import Samples
 from c3clust.data.source import Claim, Options
@@ -68,12 +70,41 @@ class _Shard:
 
 
 def _read(shards: list[str], place: str, options: Options) -> Samples:
-    if options.shared:
-        from c3clust import dist  # which needs torch
+    if options.sample is None:
+        listed = _map(_list, shards, options)
+        return _samples(listed, place, options)
+    counts = _map(_count, shards, options)  # a first pass over the headers, so that only the drawn images are held
+    n, ends = sum(counts), np.cumsum([0, *counts])
+    chosen = stratified(n, options.sample)
+    rows = [chosen[(chosen >= a) & (chosen < b)] - a for a, b in pairwise(ends)]
+    listed = _map(_list_some, list(zip(shards, rows, strict=True)), options)
+    samples = _samples(listed, place, options)
+    return samples if len(chosen) == n else replace(samples, notes=[*samples.notes, sample_note(len(chosen), n)])
 
-        listed = dist.shared_map(_list, shards)
-    else:
-        listed = [_list(shard) for shard in shards]
+
+def _map(function: Callable[[Any], Any], items: Sequence[Any], options: Options) -> list[Any]:
+    """function(item) of all; of several processes, each computes some."""
+    if not options.shared:
+        return [function(item) for item in items]
+    from c3clust import dist  # which needs torch
+
+    return dist.shared_map(function, items)
+
+
+def _count(shard: str) -> int:
+    return len(_list(shard).names)
+
+
+def _list_some(pair: tuple[str, np.ndarray]) -> _Shard:
+    """The images at some positions of a shard, and all classes."""
+    whole, rows = _list(pair[0]), pair[1]
+    names, spans = [whole.names[i] for i in rows], [whole.spans[i] for i in rows]
+    kept = {_key(name) for name in names}
+    numbers = {key: number for key, number in whole.numbers.items() if key in kept}
+    return _Shard(names, spans, numbers, {key: label for key, label in whole.labels.items() if key in kept})
+
+
+def _samples(listed: list[_Shard], place: str, options: Options) -> Samples:
     pairs = [pair for shard in listed for pair in zip(shard.names, shard.spans, strict=True)]
     y, classes = _classes(listed)
     return to_samples(EncodedFiles.of(pairs, place, y=y, classes=classes), options)
