@@ -1,5 +1,6 @@
 """The program: help, version, errors, and what it imports."""
 
+import os
 import subprocess
 import sys
 
@@ -102,3 +103,10 @@ def test_names_with_escapes_are_shown_not_obeyed(c3clust, tmp_path):
     assert done.returncode == 2
     assert "\x1b" not in done.stderr
     assert "\\x1b]0;x\\x07" in done.stderr
+
+
+def test_letters_that_a_pipe_cannot_show_are_escaped(tmp_path):
+    words = [sys.executable, "-m", "c3clust", "predict", "猫", "x.jpg"]
+    done = subprocess.run(words, capture_output=True, cwd=tmp_path, env=os.environ | {"PYTHONIOENCODING": "cp1252"})
+    assert done.returncode == 2
+    assert b"\\u732b" in done.stderr

@@ -161,3 +161,28 @@ def test_a_json_file_may_not_be_of_any_size(tmp_path, monkeypatch):
     monkeypatch.setenv("C3CLUST_MAX_JSON", "1000")
     with pytest.raises(OSError, match="1,000 are the limit"):
         atomic.read_json(tmp_path / "a.json")
+
+
+def test_a_file_that_is_read_on_windows_is_replaced_a_moment_later(tmp_path, monkeypatch):
+    tries = []
+
+    def replace(source, target):
+        tries.append(target)
+        if len(tries) < 3:
+            raise PermissionError(13, "in use", str(target))
+        source.rename(target)
+
+    monkeypatch.setattr(atomic, "WINDOWS", True)
+    monkeypatch.setattr(atomic.os, "replace", replace)
+    atomic.write_atomically(tmp_path / "a.json", b"{}")
+    assert (len(tries), (tmp_path / "a.json").read_bytes()) == (3, b"{}")
+
+
+def test_links_are_not_followed_where_there_is_no_flag_for_it(tmp_path, monkeypatch):
+    (tmp_path / "file").write_bytes(b"1")
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    monkeypatch.setattr(atomic, "WINDOWS", True)
+    monkeypatch.setattr(atomic, "_NO_FOLLOW", 0)
+    with pytest.raises(OSError, match="not followed"):
+        atomic.read_bytes(tmp_path / "link")
+    assert atomic.read_bytes(tmp_path / "file") == b"1"

@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from importlib import import_module
+from io import TextIOWrapper
 from typing import Annotated
 
 import typer
@@ -96,6 +97,9 @@ def _joined(words: Sequence[str]) -> list[str]:
 
 def main() -> None:
     """The entry point. Every error becomes one message and exit code 2; C3CLUST_DEBUG=1 shows the traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # a pipe on Windows may lack the letters of a file name
+            stream.reconfigure(errors="backslashreplace")
     log = logging.getLogger("c3clust")
     if not log.handlers:
         log.addHandler(opt.Messages())

@@ -11,6 +11,7 @@ import json
 import os
 import re
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BufferedReader
@@ -27,6 +28,8 @@ __all__ = [
 ]  # fmt: skip
 
 PARTIAL = re.compile(r"\..+\.[0-9a-f]+\.partial")  # a file that is being written
+WINDOWS = os.name == "nt"
+PAUSES = (0.01, 0.03, 0.1, 0.3, 0.6)  # seconds
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
@@ -97,8 +100,18 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def move(source: Path, target: Path) -> None:
-    """Rename a complete file, whose content is on the disk, and flush the folder. A link at the target is replaced."""
-    os.replace(source, target)
+    """Rename a complete file, whose content is on the disk, and flush the folder. A link at the target is replaced.
+
+    On Windows a file that somebody reads cannot be replaced: it is tried again, for about a second.
+    """
+    for pause in PAUSES if WINDOWS else ():
+        try:
+            os.replace(source, target)
+            break
+        except PermissionError:
+            time.sleep(pause)
+    else:
+        os.replace(source, target)
     sync(target.parent)
 
 
@@ -113,7 +126,8 @@ def sync(path: Path) -> None:
     try:
         os.fsync(number)
     except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+        read_only = WINDOWS and error.errno == errno.EBADF  # where only what is open for writing can be flushed
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP) and not read_only:
             raise
     finally:
         os.close(number)
@@ -157,6 +171,8 @@ def clear_partial(folder: Path) -> None:
 
 
 def _open(path: Path, flags: int) -> int:
+    if WINDOWS and os.path.islink(path):  # there is no O_NOFOLLOW
+        raise OSError(errno.ELOOP, "it is a symbolic link, which is not followed", str(path))
     try:
         number = os.open(path, flags | _NO_FOLLOW, 0o666)
     except OSError as error:
