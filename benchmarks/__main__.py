@@ -21,6 +21,7 @@ from c3clust.records.record import versions
 
 PARTS = (
     "loss", "augment", "step", "predict", "encoders", "startup", "fits", "duplicates", "memory", "distributed",
+    "review",
 )  # fmt: skip
 LONG = ("accuracy", "mnist")  # many minutes
 README = Path(__file__).with_name("README.md")

@@ -84,7 +84,7 @@ def _merges_to_confirm(learner: "Learner") -> list[Question]:
     found = []
     for ends in (rows for rows, times in learner.decisions.merges.items() if times < CONFIRMED):
         one, two = (learner.start_of(end) for end in ends)
-        if one != two:
+        if one != two and {one, two} <= set(learner.live.tolist()):
             found.append(_pair(learner, one, two, ends, SHOWN - 1))
     return found
 
