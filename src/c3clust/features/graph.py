@@ -14,7 +14,7 @@ from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
 from c3clust.features.vectors import nearest, unit_rows
 
-__all__ = ["diffusion", "diffusion_rows", "neighbour_graph"]
+__all__ = ["diffusion", "diffusion_rows", "fuzzy_graph", "neighbour_graph", "sorted_neighbours"]
 
 HALVINGS = 64  # of the interval in which the scale of a sample lies
 LEAST = 1e-3  # of the mean distance to neighbours: the smallest scale
@@ -24,16 +24,27 @@ TOLERANCE = 1e-5  # of eigenvalues
 
 
 def neighbour_graph(z: np.ndarray, k: int = 15) -> csr_array:
-    """[n, n] weights in [0, 1] of the pairs of samples of which one is among the k nearest of the other.
+    """[n, n] weights of the graph of the k nearest neighbours of the rows z."""
+    return fuzzy_graph(*sorted_neighbours(z, nearest(z, min(k, len(z) - 1)) if len(z) > 1 else np.zeros((1, 0), int)))
+
+
+def sorted_neighbours(z: np.ndarray, near: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The neighbours [n, k] of each sample, the nearest first, and their distances [n, k]."""
+    columns = [((z - z[column]) ** 2).sum(1, dtype=np.float64) for column in near.T]
+    far = np.sqrt(np.stack(columns, axis=1)) if columns else np.zeros(near.shape)
+    order = np.argsort(far, axis=1, kind="stable")
+    return np.take_along_axis(near, order, axis=1), np.take_along_axis(far, order, axis=1)
+
+
+def fuzzy_graph(near: np.ndarray, far: np.ndarray) -> csr_array:
+    """[n, n] weights in [0, 1] of the pairs of samples of which one is a neighbour of the other.
 
     w_ij = exp(-(d_ij - rho_i) / sigma_i), where rho_i is the distance to the nearest sample, and sigma_i makes the sum
-    over j equal to log2 k. Both directions are joined by w + w' - w w'.
+    over the k neighbours equal to log2 k. Both directions are joined by w + w' - w w'. near: [n, k]; far: [n, k].
     """
-    n, k = len(z), min(k, len(z) - 1)
+    n, k = near.shape
     if k < 1:
         return csr_array((n, n))
-    near = nearest(z, k)
-    far = np.sqrt(np.stack([((z - z[column]) ** 2).sum(1, dtype=np.float64) for column in near.T], axis=1))  # [n, k]
     beyond = far - far.min(1, keepdims=True)
     scale = np.maximum(_scales(beyond), max(LEAST * far.mean(), 1e-12))
     weights = np.exp(-beyond / scale[:, None])

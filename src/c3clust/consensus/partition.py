@@ -1,0 +1,117 @@
+"""The clusters on which clusterings of different kinds agree.
+
+Two candidates: the vote of the graph's clusterings alone, which is best where clusters have similar sizes, and the
+clusters of samples that clusterings of all kinds put together. The second is taken if its silhouette in the features
+is clearly higher. docs/FOLDERS.md has what both, and the choice, are worth on data that were left out.
+
+Shapes: n samples, K clusters, M members, L clusters of all members together.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.spatial.distance import squareform
+from sklearn.metrics import silhouette_score
+
+from c3clust.consensus.members import embeddings, graph_labels, kmeans, merged_labels, mixture, unit, ward
+from c3clust.features.graph import sorted_neighbours
+from c3clust.features.neighbours import nearest_neighbours
+from c3clust.features.vectors import smoothed
+
+__all__ = ["Partition", "linked", "partition", "spectral_vote"]
+
+NEIGHBOURS = 25  # of a sample at most
+CLEARER = 0.02  # higher silhouette from which clusters of uneven sizes are taken
+COMPARED = 2000  # samples of the silhouette
+ANCHORS = 3000  # samples whose tree is computed
+MANY = 100  # clusters, above which the graph alone decides
+
+
+@dataclass(frozen=True)
+class Partition:
+    """The clusters, and the clusterings that voted."""
+
+    labels: np.ndarray  # [n]
+    members: dict[str, np.ndarray]  # name -> [n]
+    even: bool  # whether the vote of the graph's clusterings was taken
+    near: np.ndarray  # [n, k] neighbours, the nearest first
+
+    def votes(self) -> np.ndarray:
+        """[n, K]: mean over the members of the shares that each cluster of the result has of the member's cluster."""
+        one = np.eye(self.labels.max() + 1, dtype=np.float32)[self.labels]
+        total = np.zeros_like(one)
+        for member in self.members.values():
+            inside = np.eye(member.max() + 1, dtype=np.float32)[member]  # [n, k]
+            shares = inside.T @ one  # [k, K]
+            total += (shares / np.maximum(shares.sum(1, keepdims=True), 1))[member]
+        return total / len(self.members)
+
+
+def partition(x: np.ndarray, z: np.ndarray, K: int, prior: str, seed: int) -> Partition:
+    """Cluster the rows z [n, F], which are the features x on the scale of distances.
+
+    prior: "even" takes the vote of the graph's clusterings, "free" the clusters of all kinds, "auto" chooses.
+    """
+    n, rng = len(z), np.random.default_rng(seed)
+    near, far = sorted_neighbours(z, nearest_neighbours(z, min(NEIGHBOURS, n - 1)))
+    found = embeddings(near, far, K, seed)
+    members = {f"graph {i}": graph_labels(rows, K, seed) for i, (_, rows) in enumerate(found)}
+    even = spectral_vote(list(members.values()), K, seed)
+    if K > MANY:
+        return Partition(even, members, True, near)
+    smooth = smoothed(z, near[:, : min(max(n // (2 * K), 3), near.shape[1])])
+    merges = [merged_labels(graph, rows, K, seed) for graph, rows in found]
+    own = {
+        "graph": even,
+        "uneven": linked([each[0] for each in merges], K, rng),
+        "merged": linked([each[1] for each in merges], K, rng),
+        "k-means": kmeans(x, K, seed, n_init=10).labels_,
+        "smooth k-means": kmeans(smooth, K, seed, n_init=10).labels_,
+        "smooth ward": ward(smooth, K, rng),
+        "mixture": mixture(x, K, seed),
+    }
+    mixed = linked(list(own.values()), K, rng)
+    if prior == "auto":
+        some = rng.permutation(n)[:COMPARED]
+        clear = silhouette(z[some], mixed[some]) > silhouette(z[some], even[some]) + CLEARER
+    else:
+        clear = prior == "free"
+    return Partition(mixed if clear else even, own, not clear, near)
+
+
+def spectral_vote(labels: Sequence[np.ndarray], K: int, seed: int) -> np.ndarray:
+    """[n]: k-means in the spectral embedding of the bipartite graph of samples and clusters.
+
+    Fern, Brodley, Solving cluster ensemble problems by bipartite graph partitioning, ICML 2004. Its time is linear in n.
+    """
+    one = np.concatenate([np.eye(each.max() + 1, dtype=np.float32)[each] for each in labels], axis=1)  # [n, L]
+    one = one[:, one.any(axis=0)]
+    one = one / np.sqrt(one.sum(axis=0))
+    vectors = np.linalg.eigh((one.T @ one).astype(np.float64))[1][:, -K:]
+    return kmeans(unit(one @ vectors.astype(np.float32)), K, seed, n_init=5).labels_
+
+
+def linked(labels: Sequence[np.ndarray], K: int, rng: np.random.Generator) -> np.ndarray:
+    """[n]: average linkage of the fraction of clusterings that put two samples together (Fred, Jain, PAMI 2005).
+
+    Of many samples, some are linked; the others join the cluster whose samples they are together with most often.
+    """
+    anchors = np.sort(rng.permutation(len(labels[0]))[:ANCHORS])
+    together = sum((each[anchors][:, None] == each[anchors]).astype(np.float32) for each in labels) / len(labels)
+    own = fcluster(linkage(squareform(1 - together, checks=False), "average"), K, "maxclust") - 1
+    if len(anchors) == len(labels[0]):
+        return own
+    one, total = np.eye(own.max() + 1, dtype=np.float32)[own], np.zeros((len(labels[0]), own.max() + 1), np.float32)
+    for each in labels:
+        inside = np.eye(each.max() + 1, dtype=np.float32)[each[anchors]]  # [n', k]
+        total += ((inside.T @ one) / one.sum(axis=0))[each]
+    found = total.argmax(axis=1)
+    found[anchors] = own
+    return found
+
+
+def silhouette(z: np.ndarray, labels: np.ndarray) -> float:
+    """Mean silhouette (Rousseeuw 1987); -1 for fewer than two clusters."""
+    return float(silhouette_score(z, labels)) if 1 < len(np.unique(labels)) < len(z) else -1.0
