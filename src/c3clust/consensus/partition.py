@@ -84,7 +84,7 @@ def partition(x: np.ndarray, z: np.ndarray, K: int, prior: str, seed: int) -> Pa
 def spectral_vote(labels: Sequence[np.ndarray], K: int, seed: int) -> np.ndarray:
     """[n]: k-means in the spectral embedding of the bipartite graph of samples and clusters.
 
-    Fern, Brodley, Solving cluster ensemble problems by bipartite graph partitioning, ICML 2004. Its time is linear in n.
+    Fern, Brodley, Solving cluster ensemble problems by bipartite graph partitioning, ICML 2004. Linear in n.
     """
     one = np.concatenate([np.eye(each.max() + 1, dtype=np.float32)[each] for each in labels], axis=1)  # [n, L]
     one = one[:, one.any(axis=0)]
