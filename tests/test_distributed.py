@@ -21,7 +21,7 @@ from PIL import Image
 from torch import nn
 
 from c3clust import augment, data, dist, encoders, methods
-from c3clust.consensus.fit import fit_heads
+from c3clust.consensus.fit import fit_vectors
 from c3clust.consensus.graph import read_clusters
 from c3clust.data import duplicates
 from c3clust.data.duplicates import pictures
@@ -304,7 +304,7 @@ def around(folder):
     stored = encoders.features(pool, files, augment.policy("digit"), 2, folder=folder / f"features-{world}")
     rng = np.random.default_rng(0)
     x = (rng.normal(size=(90, 6)) + 5 * np.eye(6)[np.arange(90) % 3]).astype(np.float32)
-    heads, quality = fit_heads(x, 3, scaled=False, prior="auto", members=5, seed=0)
+    head, quality = fit_vectors(x, 3, scaled=False, prior="auto", seed=0)
     reading = read_clusters(x, x / np.linalg.norm(x, axis=1, keepdims=True), 3, 0, n_members=2)
     context = TrainingContext(x, (6,), augment.policy("none"), 0, torch.device("cpu"))
     torch.manual_seed(0)
@@ -316,7 +316,7 @@ def around(folder):
         "names": list(files.names),
         "skipped": [name for name, _ in files.skipped],
         "features": np.array(stored.x.views[:]),
-        "heads": {key: value.double() for key, value in heads.state_dict().items()},
+        "head": {key: value.double() for key, value in head.state_dict().items()},
         "estimate": quality.estimated_accuracy,
         "reading": reading.labels,
         "neighbours": nearest_neighbours(x, 4),
@@ -473,10 +473,10 @@ def test_the_work_around_training_is_that_of_one(found, tmp_path, monkeypatch):
     write_pictures(tmp_path / "pictures")
     write_table(tmp_path / "table", tmp_path / "pictures")
     one = around(tmp_path)
-    exact = one.keys() - {"heads", "estimate", "k-means", "sizes", "nearest", "copies"}
+    exact = one.keys() - {"head", "estimate", "k-means", "sizes", "nearest", "copies"}
     for process in found:
         several = process["around"]
-        assert differing(one["heads"], several["heads"], 1e-4) == []
+        assert differing(one["head"], several["head"], 1e-4) == []
         assert several["estimate"] == pytest.approx(one["estimate"])
         for name in exact:
             assert np.array_equal(one[name], several[name]), name

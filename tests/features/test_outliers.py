@@ -10,7 +10,7 @@ from PIL import Image
 from sklearn.datasets import make_blobs
 
 from c3clust import Consensus, KMeans, load, methods
-from c3clust.features.outliers import OutlierRule, member_votes
+from c3clust.features.outliers import OutlierRule
 from c3clust.records.assignments import Assignments
 from c3clust.records.outliers import Outlier
 from c3clust.records.state import State
@@ -57,25 +57,10 @@ def test_new_samples_follow_the_same_rule(samples, run):
     assert model.predict_proba(new).sum(axis=1) == pytest.approx(1)
 
 
-def test_members_that_disagree_are_a_reason():
-    rule = OutlierRule.fit(np.eye(3)[[0, 1, 2] * 20], np.array([0, 1, 2] * 20), 3)
-    c, votes = np.array([[0.5, 0.4, 0.1]]), np.array([[0.375, 0.375, 0.25]])
-    (found,) = rule.judge(np.eye(3)[:1], c, votes)
-    assert (found.kind, found.cluster, found.other) == ("disagree", 0, 1)
-    assert found.reason(str) == "the members disagree: 38% say 0, 38% 1"
-    assert rule.judge(np.eye(3)[:1], c, np.array([[0.5, 0.25, 0.25]])) == [None]
-
-
-def test_without_members_a_tie_is_a_reason():
+def test_a_tie_is_a_reason():
     rule = OutlierRule.fit(np.eye(2)[[0, 1] * 20], np.array([0, 1] * 20), 2)
-    near, clear = rule.judge(np.eye(2), np.array([[0.52, 0.48], [0.2, 0.8]]), None)
+    near, clear = rule.judge(np.eye(2), np.array([[0.52, 0.48], [0.2, 0.8]]))
     assert (near.kind, clear) == ("between", None)
-
-
-def test_votes_are_shares_of_the_members(samples):
-    network = Consensus(4, random_state=0).fit(samples[:300]).network_
-    votes = member_votes(network, network.project(torch.from_numpy(samples[:7])).numpy())
-    assert votes is None or (votes.shape == (7, 4) and votes.sum(axis=1) == pytest.approx(1))
 
 
 @pytest.mark.parametrize("spread", [1.0, 30.0])
@@ -98,8 +83,8 @@ def test_a_rule_is_read_as_it_was_written(samples):
         OutlierRule.of({"outliers.limit": torch.zeros(())})
 
 
-def test_merged_clusters_do_not_disagree():
-    assert Outlier("disagree", 1, 2, 0.4, 0.3).settled([0, 1, 1])
+def test_nothing_is_between_merged_clusters():
+    assert Outlier("between", 1, 2, 0.4, 0.3).settled([0, 1, 1])
     assert not Outlier("far", 1, 2, 1.4).settled([0, 1, 1])
 
 

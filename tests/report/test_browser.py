@@ -626,7 +626,7 @@ def test_copies_are_folded_and_listed(visit, digits, new_record, tmp_path, width
 def test_outliers_are_listed_with_their_reason(visit, digits, new_record, tmp_path, width, apart):
     x, y = digits
     z, labels = np.eye(4)[y[:60] % 4], y[:60] % 4
-    found = {5: Outlier("far", int(labels[5]), 2, 1.3), 7: Outlier("disagree", 1, 3, 0.375, 0.25)}
+    found = {5: Outlier("far", int(labels[5]), 2, 1.3), 7: Outlier("between", 1, 3, 0.375, 0.35)}
     if apart:
         labels[[5, 7]] = -1
     names = [f"{i}.png" for i in range(60)]
@@ -636,7 +636,7 @@ def test_outliers_are_listed_with_their_reason(visit, digits, new_record, tmp_pa
     listed = page.locator("#outliers li")
     assert [text.split("\n")[0] for text in listed.all_inner_texts()] == ["5.png", "7.png"], "far ones first"
     assert "The nearest is" in listed.first.inner_text().replace("the nearest", "The nearest")
-    assert "The members disagree: 38% say cluster 1, 25% cluster 3." in listed.last.inner_text()
+    assert "Between two clusters: 38% cluster 1, 35% cluster 3." in listed.last.inner_text()
     assert ("They are in no cluster" in page.locator("#outliers").inner_text()) == apart
     assert page.locator("#cluster--1").count() == apart
     assert page.locator("h1").inner_text() == "60 images in 4 clusters"

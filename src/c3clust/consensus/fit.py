@@ -1,34 +1,28 @@
-"""The heads as a whole: features in, a network that votes and its quality out."""
+"""Feature vectors as a whole: features in, a head that assigns samples and its quality out."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from c3clust.consensus.filling import fill_clusters, votes
-from c3clust.consensus.heads import (
-    Settings,
-    assignments,
-    head_dims,
-    kmeans,
-    labels_of,
-    member_rows,
-    neighbour_count,
-    starts,
-    train_heads,
-)
-from c3clust.consensus.quality import Comparison, accuracy_estimate, compare, reference_clusterings, temperature_for
-from c3clust.consensus.votes import consensus, select_prior, vote
-from c3clust.features.neighbours import nearest_neighbours
-from c3clust.features.vectors import lengths_alike, scale_rows, smoothed
-from c3clust.networks.voting import VotingHeads
+from c3clust import dist
+from c3clust.consensus.members import kmeans
+from c3clust.consensus.partition import Partition, partition
+from c3clust.consensus.quality import Comparison, compare, estimate, support, temperature_for
+from c3clust.features.vectors import lengths_alike, scale_rows
+from c3clust.networks.vector_head import VectorHead, expand
 
-__all__ = ["PRIORS", "Quality", "fit_heads"]
+__all__ = ["MOST", "PRIORS", "Quality", "fit_vectors"]
 
-PRIORS = {"auto": (1.0, 0.5, 0.25), "even": (1.0,), "free": (0.25,)}
+PRIORS = ("auto", "even", "free")
 FEW = 4  # samples per cluster; below, the result is that of k-means
-MOST = 20_000  # samples that the heads are trained on; the rest is predicted
+MOST = 20_000  # samples that are clustered; the head assigns the rest
+NARROW = 64  # features up to which the head is quadratic
+DECAYS = (1e-2, 1e-3, 1e-4)  # weight decay of the head: the first with which every cluster has samples
+STEPS = 60  # of L-BFGS
+BLOCK = 4096  # samples that are assigned at a time
 
 
 @dataclass(frozen=True)
@@ -36,9 +30,9 @@ class Quality:
     """What is known about a result without labels."""
 
     estimated_accuracy: float
-    interval: tuple[float, float]  # about 95 %
-    prior: float  # the exponent that was used
-    agreement: dict[str, float]  # mean adjusted Rand index of the members, for each prior
+    interval: tuple[float, float]  # 90 %
+    prior: float  # 1: clusters of similar sizes were favoured; 0: not
+    agreement: dict[str, float]  # of each member with the result
     comparison: Comparison
     source: str = "members"  # who made the labels; or "k-means"
 
@@ -47,74 +41,82 @@ class Quality:
         return asdict(self)
 
 
-def fit_heads(
-    x: np.ndarray, n_clusters: int, *, scaled: bool, prior: str | float, members: int | None, seed: int
-) -> tuple[VotingHeads, Quality]:
-    """Cluster features [n, F] with heads that are guided by neighbours.
+def fit_vectors(x: np.ndarray, n_clusters: int, *, scaled: bool, prior: str, seed: int) -> tuple[VectorHead, Quality]:
+    """Cluster features [n, F]: the clusters on which clusterings of different kinds agree (partition.py).
 
-    scaled: the features have a common scale and keep their lengths, as do others whose lengths differ much. prior:
-    "auto" selects the pressure towards clusters of equal size, "even" is the strongest, "free" the weakest; or a number
-    from 0 to 1.
+    scaled: the features have a common scale and keep their lengths, as do others whose lengths differ much.
     """
-    s, K, rng = Settings() if members is None else Settings(members=members), n_clusters, np.random.default_rng(seed)
     if len(x) > MOST:  # x may be an object that reads rows on access
-        x = x[np.sort(rng.permutation(len(x))[:MOST])]
+        x = x[np.sort(np.random.default_rng(seed).permutation(len(x))[:MOST])]
     unit = not scaled and lengths_alike(x)
     z, centre, scale = scale_rows(x, unit)
-    neighbours = nearest_neighbours(z, neighbour_count(len(z), K, s.neighbours))  # [n, k]
-    dims = head_dims(len(z), z.shape[1], s.members, rng)  # [M, f]
-    rows, smooth = member_rows(z, dims, unit), smoothed(z, neighbours)
-    start = starts(np.stack([smooth[:, d] for d in dims]), K, s.anchors, rng)  # [M, n]
-    priors = PRIORS[prior] if isinstance(prior, str) else (float(prior),)
-    weight, bias = train_heads(rows, neighbours, start, K, priors, s, seed, unit)  # [P, M, K, f], [P, M, K]
-    labels = [labels_of(rows, *head) for head in zip(weight, bias, strict=True)]  # of each prior [M, n]
-    best, agreement = select_prior(labels)
-    order, _ = consensus(assignments(rows, weight[best], bias[best]))
-    network = VotingHeads(K, x.shape[1])
-    set_heads(
-        network,
-        centre,
-        scale,
-        unit,
-        dims,
-        np.take_along_axis(weight[best], order[:, :, None], axis=1),
-        np.take_along_axis(bias[best], order, axis=1),
-    )
-    mean = fill_clusters(network, z)  # [n, K]
-
-    index, clusterings = reference_clusterings(z, K, unit, s, rng)
-    simple = kmeans(x, K, seed, n_init=10)
-    comparison = compare(mean.argmax(1), simple.labels_, neighbours, index, clusterings, K)
-    by_kmeans = comparison.simple_is_as_good or len(x) < FEW * K
-    if by_kmeans:
-        set_centres(network, simple.cluster_centers_, simple.inertia_ / len(x))
-        mean = votes(network, network.project(torch.from_numpy(x)).numpy())
-    estimate, interval = accuracy_estimate(mean.argmax(1)[index], [vote(kind, K) for kind in clusterings], K)
-    network.temperature.fill_(temperature_for(mean, estimate))
-    named = {f"{value:g}": found for value, found in zip(priors, agreement, strict=True)}
-    source = "k-means" if by_kmeans else "members"
-    return network, Quality(estimate, interval, priors[best], named, comparison, source)
-
-
-def set_heads(
-    network: VotingHeads,
-    centre: np.ndarray,
-    scale: float,
-    unit: bool,
-    dims: np.ndarray,
-    weight: np.ndarray,
-    bias: np.ndarray,
-) -> None:
-    """Fill the network with the heads of the members: dims [M, f], weight [M, K, f], bias [M, K]."""
+    network = VectorHead(n_clusters, x.shape[1])
     network.centre.copy_(torch.from_numpy(centre))
     network.scale.fill_(scale)
     network.unit.fill_(unit)
-    network.dims, network.weight = torch.from_numpy(dims), torch.from_numpy(weight.astype(np.float32))
-    network.bias = torch.from_numpy(bias.astype(np.float32))
+    few = len(x) < FEW * n_clusters or len(np.unique(z, axis=0)) <= n_clusters
+    found = by_kmeans(x, z, n_clusters, seed) if few else partition(x, z, n_clusters, prior, seed)
+    weight, bias = dist.of_first(lambda: fit_head(torch.from_numpy(z), found))
+    network.weight, network.bias = weight, bias
+    c = assigned(network, z)
+    found = found.with_labels(c.argmax(axis=1))
+    accuracy, interval = estimate(found, z)
+    network.temperature.fill_(temperature_for(c, accuracy))
+    simple = found.members["k-means"]
+    others = [each for name, each in found.members.items() if name != "k-means"] or [simple]
+    supported = support(found.labels, others, n_clusters), support(simple, others, n_clusters)
+    comparison = compare(found.labels, simple, found.near, supported, n_clusters)
+    quality = Quality(
+        accuracy, interval, float(found.even), found.agreements(), comparison, "k-means" if few else "members"
+    )
+    return network, quality
 
 
-def set_centres(network: VotingHeads, centres: np.ndarray, spread: float) -> None:
-    """k-means as one head: the logits are minus the squared distances over the spread, up to a common constant."""
-    spread = max(spread, 1e-12)
-    dims, weight, bias = np.arange(centres.shape[1])[None], 2 * centres / spread, -(centres**2).sum(1) / spread
-    set_heads(network, np.zeros(centres.shape[1], np.float32), 1.0, False, dims, weight[None], bias[None])
+def by_kmeans(x: np.ndarray, z: np.ndarray, K: int, seed: int) -> Partition:
+    """Too few samples to compare clusterings: those of k-means."""
+    labels = kmeans(x, min(K, len(x)), seed, n_init=10).labels_
+    near = (
+        np.argsort(((z[:, None] - z) ** 2).sum(axis=2), axis=1)[:, 1:4] if len(z) < 500 else np.zeros((len(z), 0), int)
+    )
+    return Partition(labels, {"k-means": labels}, True, near, K)
+
+
+def fit_head(z: Tensor, found: Partition) -> tuple[Tensor, Tensor]:
+    """Weights [K, f] and biases [K] of the softmax regression on the labels and the votes of the members.
+
+    The targets are half the label and half the votes, so that a sample on which members disagree has a low confidence.
+    """
+    targets = torch.from_numpy((np.eye(found.n_clusters)[found.labels] + found.votes()) / 2).float()
+    rows = expand(z) if z.shape[1] <= NARROW else z
+    for decay in DECAYS:
+        weight, bias = softmax_regression(rows, targets, decay)
+        filled = (rows @ weight.T + bias).argmax(dim=1).unique()
+        if len(filled) == len(np.unique(found.labels)):
+            break
+    return weight, bias
+
+
+def softmax_regression(x: Tensor, targets: Tensor, decay: float) -> tuple[Tensor, Tensor]:
+    """Weights [K, f] and biases [K] that minimise the cross entropy with the targets [N, K], by L-BFGS."""
+    mean, spread = x.mean(dim=0), x.std(dim=0, correction=0)
+    spread = torch.where(spread > 1e-9, spread, 1.0)
+    rows = (x - mean) / spread
+    weight = torch.zeros(targets.shape[1], x.shape[1], requires_grad=True)
+    bias = targets.mean(dim=0).clamp_min(1e-6).log().requires_grad_()
+    optimiser = torch.optim.LBFGS([weight, bias], max_iter=STEPS, line_search_fn="strong_wolfe", tolerance_grad=1e-5)
+
+    def closure() -> Tensor:
+        optimiser.zero_grad()
+        logits = torch.addmm(bias, rows, weight.T)
+        loss = -(targets * logits.log_softmax(dim=1)).sum(dim=1).mean() + decay / 2 * weight.square().sum()
+        loss.backward()
+        return loss
+
+    optimiser.step(closure)
+    weight = weight.detach() / spread
+    return weight, bias.detach() - weight @ mean
+
+
+def assigned(network: VectorHead, z: np.ndarray) -> np.ndarray:
+    """[n, K] for z [n, F], before calibration."""
+    return torch.cat([network.assign(rows) for rows in torch.from_numpy(z).split(BLOCK)]).numpy()

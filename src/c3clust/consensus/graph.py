@@ -22,7 +22,7 @@ from scipy.sparse.linalg import eigsh
 from scipy.special import xlogy
 
 from c3clust import dist
-from c3clust.consensus.heads import kmeans
+from c3clust.consensus.members import kmeans
 from c3clust.consensus.votes import consensus
 from c3clust.features.vectors import nearest as nearest_neighbours
 from c3clust.features.vectors import unit_rows

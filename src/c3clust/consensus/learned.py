@@ -1,6 +1,6 @@
 """Clusters of features that a network has learned: the graph of their neighbours, with an estimate of its accuracy."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -8,8 +8,8 @@ from torch import Tensor
 
 from c3clust.consensus.fit import MOST, Quality
 from c3clust.consensus.graph import MEMBERS, NEIGHBOURS, PRIORS, read_clusters
-from c3clust.consensus.heads import kmeans
-from c3clust.consensus.quality import accuracy_interval, compare, temperature_for
+from c3clust.consensus.members import kmeans
+from c3clust.consensus.quality import accuracy_interval, compare, support, temperature_for
 from c3clust.consensus.votes import matched_agreement
 from c3clust.features.vectors import nearest, unit_rows
 from c3clust.networks import ClusterNet
@@ -51,10 +51,12 @@ def assign_neighbours(
     rows = unit_rows(h[chosen].numpy() - h[chosen].numpy().mean(axis=0))
     simple = kmeans(rows, network.n_clusters, context.seed, n_init=10).labels_
     near = nearest(rows, min(NEIGHBOURS, len(rows) - 1))
-    index = np.arange(len(chosen))
-    comparison = compare(reading.labels, simple, near, index, reading.members[None], network.n_clusters)
-    comparison = replace(comparison, simple_is_as_good=False)  # k-means never replaces the result here
-    agreement = {f"{each:.2g}": value for each, value in reading.agreement.items()}
+    supported = (
+        support(reading.labels, list(reading.members), network.n_clusters),
+        support(simple, list(reading.members), network.n_clusters),
+    )
+    comparison = compare(reading.labels, simple, near, supported, network.n_clusters)
+    agreement = {f"prior {each:.2g}": value for each, value in reading.agreement.items()}
     return Assignment(labels, confidence, h, Quality(estimate, interval, reading.prior, agreement, comparison))
 
 

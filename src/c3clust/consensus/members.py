@@ -13,7 +13,7 @@ import warnings
 from contextlib import ExitStack
 
 import numpy as np
-from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.cluster.hierarchy import cut_tree, linkage
 from scipy.sparse import csr_array
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
@@ -110,7 +110,7 @@ def merged(graph: csr_array, labels: np.ndarray, K: int, power: float) -> np.nda
 def ward(rows: np.ndarray, K: int, rng: np.random.Generator) -> np.ndarray:
     """[n]: Ward's criterion for some of the rows; the others join the nearest mean."""
     anchors = rng.permutation(len(rows))[: max(ANCHORS, 2 * K)]
-    labels = fcluster(linkage(rows[anchors], "ward"), K, "maxclust") - 1
+    labels = cut_tree(linkage(rows[anchors], "ward"), K)[:, 0]
     means = np.stack([rows[anchors][labels == c].mean(0) for c in range(labels.max() + 1)])
     found = ((means**2).sum(1) - 2 * rows @ means.T).argmin(1)
     found[anchors] = labels

@@ -8,14 +8,16 @@ Shapes: n samples, K clusters, M members, L clusters of all members together.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.cluster.hierarchy import cut_tree, linkage
 from scipy.spatial.distance import squareform
 from sklearn.metrics import silhouette_score
 
+from c3clust import dist
 from c3clust.consensus.members import embeddings, graph_labels, kmeans, merged_labels, mixture, unit, ward
+from c3clust.consensus.votes import matched_agreement
 from c3clust.features.graph import sorted_neighbours
 from c3clust.features.neighbours import nearest_neighbours
 from c3clust.features.vectors import smoothed
@@ -37,10 +39,19 @@ class Partition:
     members: dict[str, np.ndarray]  # name -> [n]
     even: bool  # whether the vote of the graph's clusterings was taken
     near: np.ndarray  # [n, k] neighbours, the nearest first
+    n_clusters: int
+
+    def with_labels(self, labels: np.ndarray) -> "Partition":
+        """The same members, and other clusters."""
+        return replace(self, labels=labels)
+
+    def agreements(self) -> dict[str, float]:
+        """For each member the fraction of samples in the same cluster, after matching."""
+        return {name: matched_agreement(each, self.labels, self.n_clusters) for name, each in self.members.items()}
 
     def votes(self) -> np.ndarray:
         """[n, K]: mean over the members of the shares that each cluster of the result has of the member's cluster."""
-        one = np.eye(self.labels.max() + 1, dtype=np.float32)[self.labels]
+        one = np.eye(self.n_clusters, dtype=np.float32)[self.labels]
         total = np.zeros_like(one)
         for member in self.members.values():
             inside = np.eye(member.max() + 1, dtype=np.float32)[member]  # [n, k]
@@ -54,13 +65,21 @@ def partition(x: np.ndarray, z: np.ndarray, K: int, prior: str, seed: int) -> Pa
 
     prior: "even" takes the vote of the graph's clusterings, "free" the clusters of all kinds, "auto" chooses.
     """
+    near, far = sorted_neighbours(z, nearest_neighbours(z, min(NEIGHBOURS, len(z) - 1)))
+    return dist.of_first(lambda: _partition(x, z, near, far, K, prior, seed))
+
+
+def _partition(
+    x: np.ndarray, z: np.ndarray, near: np.ndarray, far: np.ndarray, K: int, prior: str, seed: int
+) -> Partition:
+    """`partition` with the neighbours near [n, k], at the distances far [n, k]."""
     n, rng = len(z), np.random.default_rng(seed)
-    near, far = sorted_neighbours(z, nearest_neighbours(z, min(NEIGHBOURS, n - 1)))
     found = embeddings(near, far, K, seed)
     members = {f"graph {i}": graph_labels(rows, K, seed) for i, (_, rows) in enumerate(found)}
     even = spectral_vote(list(members.values()), K, seed)
     if K > MANY:
-        return Partition(even, members, True, near)
+        simple = kmeans(x, K, seed, n_init=3).labels_
+        return Partition(even, members | {"k-means": simple}, True, near, K)
     smooth = smoothed(z, near[:, : min(max(n // (2 * K), 3), near.shape[1])])
     merges = [merged_labels(graph, rows, K, seed) for graph, rows in found]
     own = {
@@ -78,7 +97,7 @@ def partition(x: np.ndarray, z: np.ndarray, K: int, prior: str, seed: int) -> Pa
         clear = silhouette(z[some], mixed[some]) > silhouette(z[some], even[some]) + CLEARER
     else:
         clear = prior == "free"
-    return Partition(mixed if clear else even, own, not clear, near)
+    return Partition(mixed if clear else even, own, not clear, near, K)
 
 
 def spectral_vote(labels: Sequence[np.ndarray], K: int, seed: int) -> np.ndarray:
@@ -100,7 +119,7 @@ def linked(labels: Sequence[np.ndarray], K: int, rng: np.random.Generator) -> np
     """
     anchors = np.sort(rng.permutation(len(labels[0]))[:ANCHORS])
     together = sum((each[anchors][:, None] == each[anchors]).astype(np.float32) for each in labels) / len(labels)
-    own = fcluster(linkage(squareform(1 - together, checks=False), "average"), K, "maxclust") - 1
+    own = cut_tree(linkage(squareform(1 - together, checks=False), "average"), K)[:, 0]
     if len(anchors) == len(labels[0]):
         return own
     one, total = np.eye(own.max() + 1, dtype=np.float32)[own], np.zeros((len(labels[0]), own.max() + 1), np.float32)

@@ -19,7 +19,7 @@ from c3clust.estimator.cluster_count import ClusterCount
 from c3clust.estimator.corrections import Corrections
 from c3clust.estimator.scikit_learn import ScikitLearn
 from c3clust.estimator.splits import Step
-from c3clust.features.outliers import OutlierRule, blocks, member_votes
+from c3clust.features.outliers import OutlierRule, blocks
 from c3clust.features.preprocess import InputOptions, Preprocessor
 from c3clust.features.sparse import fit_svd, reduced
 from c3clust.records.assignments import Assignments
@@ -90,7 +90,7 @@ class Fitted(ClusterCount, ScikitLearn):
         return gather(*self._embed(X))[0]
 
     def find_outliers(self, X: Any) -> dict[int, Outlier]:
-        """The samples of X that belong to no cluster, by their positions: far from all, or members disagree."""
+        """The samples of X that belong to no cluster, by their positions: far from all, or between two."""
         found = [outlier for z, c in self._embed(X)[0] for outlier in self._judge(z.numpy(), c.numpy())]
         return by_position(found, range(len(found)))
 
@@ -187,7 +187,7 @@ class Fitted(ClusterCount, ScikitLearn):
     def _judge(self, z: Any, c: np.ndarray, shared: bool = False) -> list[Outlier | None]:
         """Which samples are outliers; none for a model that was saved without the rule. shared: by all processes.
 
-        Members that disagree about two clusters which were merged since do agree. With `outliers`, samples that are in
+        A sample between two clusters that were merged since is not between them. With `outliers`, samples that are in
         no cluster stay there, as they do in assignments.csv.
         """
         rule = getattr(self, "outlier_rule_", None)
@@ -199,9 +199,8 @@ class Fitted(ClusterCount, ScikitLearn):
 
         def judge(rows: slice) -> list[Outlier | None]:
             part = z[rows]
-            return rule.judge(part, c[rows], member_votes(self.network_, part))
+            return rule.judge(part, c[rows])
 
-        # Votes and shares of all samples at once would take several times the memory of c.
         found = dist.shared_map(judge, blocks(z)) if shared else map(judge, blocks(z))
         return [None if outlier is None or outlier.settled(target) else outlier for each in found for outlier in each]
 

@@ -14,7 +14,7 @@ from c3clust.errors import RunError
 from c3clust.estimator.corrections import FILE as CORRECTIONS
 from c3clust.estimator.corrections import Corrections
 from c3clust.files import model_io
-from c3clust.networks.voting import VotingHeads
+from c3clust.networks.vector_head import VectorHead
 from c3clust.records.assignments import Assignments
 from c3clust.records.changes import Change, current, new_change
 from c3clust.records.edits import Edits
@@ -33,7 +33,7 @@ class Split:
     cluster: int
     numbers: tuple[int, ...]
     n_clusters: int
-    heads: VotingHeads
+    heads: VectorHead
 
     @torch.no_grad()
     def parts(self, z: np.ndarray) -> np.ndarray:
@@ -66,7 +66,7 @@ class Split:
         assert change.cluster is not None
         try:
             with torch.device("meta"):
-                heads = VotingHeads(len(change.numbers), len(tensors["centre"]))
+                heads = VectorHead(len(change.numbers), len(tensors["centre"]))
             model_io.check_types(tensors, heads.state_dict())
             heads.load_state_dict(tensors, strict=True, assign=True)
         except (RuntimeError, ValueError, TypeError, KeyError) as error:

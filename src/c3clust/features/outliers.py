@@ -1,9 +1,9 @@
-"""What belongs nowhere: samples far from all clusters, and samples on which the members disagree.
+"""What belongs nowhere: samples far from all clusters, and samples between two clusters.
 
 The distance of a sample is that of z to the nearest centre: 1 - cosine where all z have unit length, else Euclidean, in
 units of the cluster's own mean distance. A sample is far if it exceeds the distance of 99 in 100 training samples, or
-Tukey's outer fence of these distances (Q3 + 3 IQR), whichever is less. Members disagree on a sample if less than half
-of them vote for its cluster; of a network without members, if the two largest entries of c are within a tenth.
+Tukey's outer fence of these distances (Q3 + 3 IQR), whichever is less. It is between two clusters if the two largest
+entries of c are within a tenth.
 
 The rule is fitted once, saved with the model, and holds for new samples too. n samples, D features of z, K clusters.
 """
@@ -18,14 +18,12 @@ from torch import Tensor
 
 from c3clust.records.outliers import Outlier
 
-__all__ = ["OutlierRule", "blocks", "member_votes"]
+__all__ = ["OutlierRule", "blocks"]
 
 USUAL = 0.99  # fraction of the training samples that are not far, at least
 FENCE = 3.0  # interquartile ranges above the third quartile
-MAJORITY = 0.5  # fraction of the members
 TIE = 0.1  # difference of the two largest entries of c, divided by their sum
 BLOCK = 2**19  # values, 4 MB
-VOTES = 4096  # samples whose votes are counted at a time
 PREFIX = "outliers."  # of the tensors in a saved model
 
 
@@ -78,18 +76,17 @@ class OutlierRule:
         nearest = d.argmin(axis=1)
         return d[np.arange(len(z)), nearest], used[nearest]
 
-    def judge(self, z: Any, c: np.ndarray, votes: np.ndarray | None) -> list[Outlier | None]:
-        """An Outlier for each sample that is one. c: [n, K]; votes: [n, K] shares of the members, or None."""
+    def judge(self, z: Any, c: np.ndarray) -> list[Outlier | None]:
+        """An Outlier for each sample that is one. c: [n, K]."""
         labels, (distance, nearest) = c.argmax(axis=1), self.distances(z)
-        shares = c if votes is None else votes
         rows, second = np.arange(len(c)), np.zeros(len(c), int)
-        mine = shares[rows, labels]
+        mine = c[rows, labels]
         if c.shape[1] > 1:
-            others = shares.copy()
+            others = c.copy()
             others[rows, labels] = -1
             second = others.argmax(axis=1)
-        other = shares[rows, second]
-        tied = (mine < MAJORITY) if votes is not None else (mine - other < TIE * (mine + other))
+        other = c[rows, second]
+        tied = mine - other < TIE * (mine + other)
         tied &= c.shape[1] > 1
         found: list[Outlier | None] = [None] * len(c)
         for i in np.flatnonzero((distance > self.limit) | tied):
@@ -98,8 +95,7 @@ class OutlierRule:
                 score = float(distance[i] / max(self.limit, 1e-12))
                 found[i] = Outlier("far", label, int(nearest[i]), score)
             else:
-                kind = "disagree" if votes is not None else "between"
-                found[i] = Outlier(kind, label, int(second[i]), float(mine[i]), float(other[i]))
+                found[i] = Outlier("between", label, int(second[i]), float(mine[i]), float(other[i]))
         return found
 
     def tensors(self) -> dict[str, Tensor]:
@@ -131,17 +127,3 @@ def blocks(z: Any) -> list[slice]:
     """Rows that are converted to float64 at a time; at least one block."""
     step = max(BLOCK // z.shape[1], 1)
     return [slice(i, i + step) for i in range(0, max(len(z), 1), step)]
-
-
-@torch.no_grad()
-def member_votes(network: Any, z: Any) -> np.ndarray | None:
-    """Shares [n, K] of the members that vote for each cluster; None for a network with fewer than three."""
-    members = getattr(network, "members", None)
-    if members is None or len(network.weight) < 3:
-        return None
-    shares = np.empty((len(z), network.n_clusters), np.float32)
-    for i in range(0, len(z), VOTES):
-        q = members(torch.from_numpy(z[i : i + VOTES]).to(network.weight.device)).argmax(dim=2).cpu()  # [M, VOTES]
-        one_hot = torch.nn.functional.one_hot(q, network.n_clusters)
-        shares[i : i + VOTES] = one_hot.float().mean(dim=0).numpy()
-    return shares

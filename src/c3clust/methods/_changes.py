@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from c3clust import checks, data, encoders, metrics
-from c3clust.consensus.fit import fit_heads
+from c3clust.consensus.fit import fit_vectors
 from c3clust.data.io.remote import is_url
 from c3clust.data.samples import Dataset
 from c3clust.errors import InputError, RunError
@@ -130,7 +130,7 @@ def split(run: str | Path, cluster: int | str, into: int = 2, X: Any = None, **g
         if len(inside) < 2 * into:
             need = f"{into} parts need at least {2 * into}"
             raise InputError(f"Cluster {cluster} has {len(inside)} different samples, and {need}: ask for fewer parts.")
-        heads, _ = fit_heads(z[inside], into, scaled=False, prior="auto", members=None, seed=opened.record.seed)
+        heads, _ = fit_vectors(z[inside], into, scaled=False, prior="auto", seed=opened.record.seed)
         n = opened.edits.n_all
         parts = Split(cluster, tuple(range(into)), n, heads.eval()).parts(z[inside]).argmax(axis=1)
         sizes = np.bincount(parts, minlength=into)

@@ -3,8 +3,9 @@
 The package's own method, and its default for feature vectors (embeddings, encoded photographs, texts, tables) and for
 handwriting. What it takes from others:
 
-- Feature vectors (consensus/heads.py): linear heads that give neighbours the same cluster, with the objective of TEMI
-  (Adaloglou et al., BMVC 2023). Each member sees a random part of the features; the members vote.
+- Feature vectors (consensus/partition.py): clusterings of different kinds vote, among them k-means in the diffusion
+  embedding (Coifman, Lafon 2006) of UMAP's graph of neighbours (McInnes, Healy, Melville 2018), Ward's criterion and a
+  Gaussian mixture. A softmax regression on the votes assigns new samples.
 - Images without an encoder (consensus/graph.py): features are learned with the instance loss of CC (Li et al., AAAI
   2021); members cut the graph of nearest neighbours at the least normalised cut (Shi, Malik, PAMI 2000) of random parts
   of them, and vote. As in C3 (Sadeghi et al., BMVC 2023), what is alike across instances then guides a second stage:
@@ -24,13 +25,14 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from c3clust import checks, dist
-from c3clust.consensus.fit import MOST, PRIORS, fit_heads
+from c3clust.consensus.fit import MOST, PRIORS, fit_vectors
 from c3clust.consensus.learned import assign_neighbours, calibration
+from c3clust.errors import InputError
 from c3clust.features.preprocess import InputOptions
 from c3clust.methods._base import Clusterer, ContrastiveFields, parameters
 from c3clust.methods.cc import InstanceObjective, instance_loss
 from c3clust.networks import ClusterNet, backbone
-from c3clust.networks.voting import VotingHeads
+from c3clust.networks.vector_head import VectorHead
 from c3clust.training import Batch, Stage, TrainingContext
 from c3clust.training.head import fit_head
 
@@ -91,10 +93,10 @@ class Consensus(ContrastiveFields, Clusterer):
         folder of a run, or a module. "auto" uses the first for photographs of 64 px and more if it is installed,
         unless a backbone is chosen; "none" uses none.
     prior : {"auto", "even", "free"} or float, default="auto"
-        How strongly equal cluster sizes are favoured. "even" is 1, "free" the smallest value that is tried (.25 for
-        feature vectors, 0 for images), "auto" selects the value at which independent members agree.
+        Whether clusters of similar sizes are favoured ("even") or not ("free"); "auto" decides by the data. Images:
+        also a number from 0 ("free") to 1 ("even").
     members : int or "auto", default="auto"
-        The number of members that vote; "auto" is 8 for feature vectors, 6 for images.
+        Images: the number of members that vote; "auto" is 6.
     scale : {"auto", "standard", "l2", "none"}, default="auto"
         How feature vectors are scaled; see :class:`CC`. "auto" is "standard" up to 64 features, else "none".
     epochs : int or "auto", default="auto"
@@ -113,13 +115,14 @@ class Consensus(ContrastiveFields, Clusterer):
         mean confidence is the estimated accuracy.
     start_labels_ : ndarray [n]
         Images: the clusters that guided the second stage.
-    network_ : VotingHeads or ClusterNet
+    network_ : VectorHead or ClusterNet
 
     References
     ----------
-    Adaloglou, Michels, Kalisch, Kollmann. Exploring the limits of deep image clustering using pretrained models. BMVC
-    2023. Shi, Malik. Normalized cuts and image segmentation. PAMI 2000. Sadeghi, Hojjati, Armanfard. C3: Cross-instance
-    guided contrastive clustering. BMVC 2023.
+    Fern, Brodley. Solving cluster ensemble problems by bipartite graph partitioning. ICML 2004. Fred, Jain. Combining
+    multiple clusterings using evidence accumulation. PAMI 2005. Coifman, Lafon. Diffusion maps. ACHA 2006. McInnes,
+    Healy, Melville. UMAP. arXiv 1802.03426. Shi, Malik. Normalized cuts and image segmentation. PAMI 2000. Sadeghi,
+    Hojjati, Armanfard. C3: Cross-instance guided contrastive clustering. BMVC 2023.
 
     Examples
     --------
@@ -146,7 +149,7 @@ class Consensus(ContrastiveFields, Clusterer):
                 "prior", self.prior, 0, 1, why='it is an exponent. Usual values are "auto", "even" and "free".'
             )
         if self.members != "auto":
-            checks.whole("members", self.members, why='it is the number of members that vote. "auto" is 6 or 8.')
+            checks.whole("members", self.members, why='it is the number of members that vote. "auto" is 6.')
         if self.guided_epochs != "auto":
             checks.whole("guided_epochs", self.guided_epochs, 0, why='it is the number of passes. "auto" sets it.')
         self._check_network()
@@ -158,7 +161,7 @@ class Consensus(ContrastiveFields, Clusterer):
 
     def _build_network(self, shape: tuple[int, ...]) -> nn.Module:
         if len(shape) == 1:
-            return VotingHeads(self.n_clusters_, shape[0])
+            return VectorHead(self.n_clusters_, shape[0])
         return self._cluster_net(shape)
 
     def _cluster_net(self, shape: tuple[int, ...]) -> ClusterNet:
@@ -190,22 +193,28 @@ class Consensus(ContrastiveFields, Clusterer):
         self.quality_ = found.quality.plain()
         return new
 
-    def _fit_vectors(self, context: TrainingContext) -> VotingHeads:
-        """Members on the feature vectors."""
+    def _fit_vectors(self, context: TrainingContext) -> VectorHead:
+        """A partition of the feature vectors."""
+        if self.prior not in PRIORS or self.members != "auto":
+            raise InputError(
+                f"prior={self.prior!r}, members={self.members!r}: numbers are for images without an encoder. "
+                'Feature vectors take prior="auto", "even" or "free", and members="auto".'
+            )
         started = time.perf_counter()
-        log.info("Stage heads: %d of %d samples.", min(len(context.x), MOST), len(context.x))
+        log.info("Stage partition: %d of %d samples.", min(len(context.x), MOST), len(context.x))
         x = context.pixels() if len(context.x) <= MOST else context.lazy_pixels()
         self._choose_clusters(x, context)
-        network, quality = fit_heads(
+        network, quality = fit_vectors(
             x,
             self.n_clusters_,
             scaled=self._common_scale,
-            prior=self.prior,
-            members=None if isinstance(self.members, str) else self.members,
+            prior=str(self.prior),
             seed=context.seed,
         )
         self.quality_ = quality.plain()
-        context.stages.append({"name": "heads", "epochs": 0, "seconds": time.perf_counter() - started, "curves": {}})
+        context.stages.append(
+            {"name": "partition", "epochs": 0, "seconds": time.perf_counter() - started, "curves": {}}
+        )
         return network.to(context.device)
 
     def _fit_images(self, context: TrainingContext) -> ClusterNet:

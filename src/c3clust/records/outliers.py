@@ -18,9 +18,9 @@ COLUMNS = ("name", "cluster", "kind", "reason")
 class Outlier:
     """Why a sample belongs nowhere.
 
-    kind: "far" from all clusters; "disagree", the members do; "between", of a network without members. cluster: the one
-    that it would be in. other: the nearest one of a far sample, else the second choice. score: of a far sample its
-    distance in units of the limit, else the fraction of the first choice; second: that of the second choice.
+    kind: "far" from all clusters, or "between" two. cluster: the one that it would be in. other: the nearest one of a
+    far sample, else the second choice. score: of a far sample its distance in units of the limit, else the probability
+    of the first choice; second: that of the second choice.
     """
 
     kind: str
@@ -31,7 +31,7 @@ class Outlier:
 
     @property
     def order(self) -> tuple[bool, float]:
-        """For sorting: far samples first, the furthest first; then those on which the members agree least."""
+        """For sorting: far samples first, the furthest first; then those between two, the least certain first."""
         return (True, self.score) if self.kind != "far" else (False, -self.score)
 
     def settled(self, target: Sequence[int]) -> bool:
@@ -41,16 +41,12 @@ class Outlier:
     def reason(self, name: Callable[[int], str]) -> str:
         """A sentence without its full stop. name: of a cluster.
 
-        >>> Outlier("disagree", 3, 5, 0.375, 0.25).reason(lambda i: f"cluster {i}")
-        'the members disagree: 38% say cluster 3, 25% cluster 5'
+        >>> Outlier("between", 3, 5, 0.375, 0.35).reason(lambda i: f"cluster {i}")
+        'between two clusters: 38% cluster 3, 35% cluster 5'
         """
         if self.kind == "far":
             beyond = f"{self.score:.2f} times the distance limit"
             return f"far from all clusters: {beyond}; the nearest is {name(self.other)}"
-        if self.kind == "disagree":
-            return (
-                f"the members disagree: {self.score:.0%} say {name(self.cluster)}, {self.second:.0%} {name(self.other)}"
-            )
         return f"between two clusters: {self.score:.0%} {name(self.cluster)}, {self.second:.0%} {name(self.other)}"
 
 

@@ -100,8 +100,8 @@ def uneven(facts: Facts) -> Iterator[Finding]:
         advice = "Inspect the clusters, and request more of them if some contain several groups."
         yield Finding("warn", "uneven", text, advice)
         return
-    chosen = len(quality.agreement) > 1
-    why = "because the heads agreed more" if chosen else f"as requested by prior={quality.prior:g}"
+    asked = facts.record.params.get("prior", "auto")
+    why = "because they are more distinct" if asked == "auto" else f"as requested by prior={asked}"
     text = f"Clusters of very different sizes were allowed, {why}: they contain {min(sizes):,} to {max(sizes):,} "
     advice = "If you know that the groups have about the same size, fit again with --set prior=even."
     yield Finding("note", "uneven", f"{text}{facts.noun}s.", advice)

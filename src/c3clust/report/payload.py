@@ -286,14 +286,13 @@ def _quality_rows(facts: Facts) -> list[list[str]]:
         return []
     low, high = quality.interval
     pair = "members {:.3f}, k-means {:.3f}".format
-    chosen = ", for which the members agree most" if len(quality.agreement) > 1 else ""
     return [
         ["estimated accuracy", f"{quality.estimate:.3f}, interval {low:.3f} to {high:.3f}"],
-        ["prior", f"{quality.prior:g}{chosen if quality.prior < 1 else ''}"],
-        *([f"agreement of the members, prior {name}", f"{value:.3f}"] for name, value in quality.agreement.items()),
+        ["prior", f"{quality.prior:g}"],
+        *([f"agreement, {name}", f"{value:.3f}"] for name, value in quality.agreement.items()),
         ["same cluster by members and k-means", f"{quality.same:.1%}"],
         ["neighbours in the same cluster, above chance", pair(*quality.kept)],
-        ["agreement with independent clusterings", pair(*quality.supported)],
+        ["agreement with other clusterings", pair(*quality.supported)],
         ["source of the result", quality.source],
     ]
 

@@ -16,7 +16,7 @@ from c3clust.errors import InputError
 from c3clust.estimator.corrections import Corrections
 from c3clust.estimator.splits import Split
 from c3clust.export.onnx.layers import exportable, resize
-from c3clust.features.outliers import MAJORITY, TIE, OutlierRule
+from c3clust.features.outliers import TIE, OutlierRule
 from c3clust.features.preprocess import Preprocessor
 from c3clust.records.edits import Edits
 
@@ -41,7 +41,7 @@ class Deployed(nn.Module):
                 self.steps.append(_Split(step, n))
                 n = step.n_clusters
         rule = model.outlier_rule_ if model.outliers else None
-        self.outliers = None if rule is None else _Outliers(rule, model.n_clusters_, network)
+        self.outliers = None if rule is None else _Outliers(rule, model.n_clusters_)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         z, c = self.network(self.inputs(x))
@@ -197,7 +197,7 @@ class _Outliers(nn.Module):
     centres: Tensor
     spread: Tensor
 
-    def __init__(self, rule: OutlierRule, n_clusters: int, network: Any) -> None:
+    def __init__(self, rule: OutlierRule, n_clusters: int) -> None:
         super().__init__()
         used = ~np.isnan(rule.centres[:, 0])
         centres = rule.centres[used].astype(np.float64)
@@ -206,19 +206,15 @@ class _Outliers(nn.Module):
         self.register_buffer("centres", torch.from_numpy(centres))
         self.register_buffer("spread", torch.from_numpy(rule.spread[used].astype(np.float64)))
         self.limit, self.unit, self.n_clusters = rule.limit, rule.unit, n_clusters
-        voting = hasattr(network, "members") and len(network.weight) >= 3
-        self.network = network if voting else None
 
     def forward(self, z: Tensor, c: Tensor) -> Tensor:
         far = self._distances(z.double()).amin(dim=1) > self.limit
         if self.n_clusters == 1:
             return far
         first = c.argmax(dim=1)
-        shares = c if self.network is None else self._votes(z)
-        mine = shares.gather(1, first[:, None])[:, 0]
-        other = torch.where(self._is(first), -1.0, shares).amax(dim=1)
-        tied = mine - other < TIE * (mine + other) if self.network is None else mine < MAJORITY
-        return far | tied
+        mine = c.gather(1, first[:, None])[:, 0]
+        other = torch.where(self._is(first), -1.0, c).amax(dim=1)
+        return far | (mine - other < TIE * (mine + other))
 
     def _distances(self, z: Tensor) -> Tensor:
         cosine = z @ self.centres.T
@@ -226,11 +222,6 @@ class _Outliers(nn.Module):
             return 1 - cosine
         square = z.square().sum(dim=1, keepdim=True) + self.centres.square().sum(dim=1)
         return (square - 2 * cosine).clamp_min(0).sqrt() / self.spread
-
-    def _votes(self, z: Tensor) -> Tensor:
-        """Shares [N, M] of the members that vote for each cluster."""
-        assert self.network is not None
-        return self._is(self.network.members(z).argmax(dim=2)).float().mean(dim=0)
 
     def _is(self, labels: Tensor) -> Tensor:
         """One hot: [...] -> [..., M]."""
