@@ -56,7 +56,7 @@ def test_the_same_seed_gives_the_same_labels():
     np.testing.assert_array_equal(partition(x, x, 5, "auto", 3).labels, partition(x, x, 5, "auto", 3).labels)
 
 
-def test_many_clusters_are_those_of_the_graph_alone(monkeypatch):
+def test_many_clusters_are_those_of_the_clearest_clustering(monkeypatch):
     monkeypatch.setattr(room, "MANY", 2)
     x, y = blobs()
     found = partition(x, x, 3, "auto", 0)

@@ -12,14 +12,15 @@ from c3clust.consensus.members import kmeans
 from c3clust.consensus.partition import Partition, partition
 from c3clust.consensus.quality import Comparison, compare, estimate, support, temperature_for
 from c3clust.features.vectors import lengths_alike, scale_rows
-from c3clust.networks.vector_head import VectorHead, expand
+from c3clust.networks.vector_head import VectorHead, expand, expanded_width
 
 __all__ = ["MOST", "PRIORS", "Quality", "fit_vectors"]
 
 PRIORS = ("auto", "even", "free")
 FEW = 4  # samples per cluster; below, the result is that of k-means
-MOST = 20_000  # samples that are clustered; the head assigns the rest
-NARROW = 64  # features up to which the head is quadratic
+MOST = 10_000  # samples that are clustered; the head assigns the rest
+NARROW = 64  # features up to which the head is quadratic,
+PRODUCTS = 1e9  # if samples times clusters times products are no more than this
 DECAYS = (1e-2, 1e-3, 1e-4)  # weight decay of the head: the first with which every cluster has samples
 STEPS = 60  # of L-BFGS
 BLOCK = 4096  # samples that are assigned at a time
@@ -87,7 +88,8 @@ def fit_head(z: Tensor, found: Partition) -> tuple[Tensor, Tensor]:
     The targets are half the label and half the votes, so that a sample on which members disagree has a low confidence.
     """
     targets = torch.from_numpy((np.eye(found.n_clusters)[found.labels] + found.votes()) / 2).float()
-    rows = expand(z) if z.shape[1] <= NARROW else z
+    n, F = z.shape
+    rows = expand(z) if F <= NARROW and n * found.n_clusters * expanded_width(F) <= PRODUCTS else z
     for decay in DECAYS:
         weight, bias = softmax_regression(rows, targets, decay)
         filled = (rows @ weight.T + bias).argmax(dim=1).unique()

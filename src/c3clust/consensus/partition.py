@@ -28,7 +28,7 @@ NEIGHBOURS = 25  # of a sample at most
 CLEARER = 0.02  # higher silhouette from which clusters of uneven sizes are taken
 COMPARED = 2000  # samples of the silhouette
 ANCHORS = 3000  # samples whose tree is computed
-MANY = 100  # clusters, above which the graph alone decides
+MANY = 100  # clusters, above which the clearest of few clusterings is taken, since a vote takes long
 
 
 @dataclass(frozen=True)
@@ -75,11 +75,12 @@ def _partition(
     """`partition` with the neighbours near [n, k], at the distances far [n, k]."""
     n, rng = len(z), np.random.default_rng(seed)
     found = embeddings(near, far, K, seed)
-    members = {f"graph {i}": graph_labels(rows, K, seed) for i, (_, rows) in enumerate(found)}
-    even = spectral_vote(list(members.values()), K, seed)
+    graphs = {f"graph {i}": graph_labels(rows, K, seed) for i, (_, rows) in enumerate(found)}
     if K > MANY:
-        simple = kmeans(x, K, seed, n_init=3).labels_
-        return Partition(even, members | {"k-means": simple}, True, near, K)
+        own = graphs | {"k-means": kmeans(x, K, seed, n_init=3).labels_}
+        some = rng.permutation(n)[:COMPARED]
+        return Partition(max(own.values(), key=lambda each: silhouette(z[some], each[some])), own, True, near, K)
+    even = spectral_vote(list(graphs.values()), K, seed)
     smooth = smoothed(z, near[:, : min(max(n // (2 * K), 3), near.shape[1])])
     merges = [merged_labels(graph, rows, K, seed) for graph, rows in found]
     own = {
