@@ -32,9 +32,7 @@ ADAPTIVE = "C3Adaptive"
 NOW = "Consensus"
 SHORT: tuple[str, ...] = (KMEANS, NOW)  # run first, so that an interrupted study still compares them
 COMPARED: tuple[str, ...] = (CC, C3, ADAPTIVE)  # the expensive ones; () leaves them out
-PARTS: dict[str, dict[str, Any]] = {
-    "prior even": {"prior": "even"}, "prior free": {"prior": "free"}, "one member": {"members": 1},
-}  # fmt: skip
+PARTS: dict[str, dict[str, Any]] = {"prior even": {"prior": "even"}, "prior free": {"prior": "free"}}
 COLUMNS = [
     "case",
     "n",
