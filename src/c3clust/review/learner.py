@@ -102,9 +102,12 @@ class Learner:
         self.labels, self.probabilities = self._decide(membership)
         self.fixed = self.core | np.isin(np.arange(len(self.labels)), self.pinned)
 
-    def questions(self, n: int) -> list[Question]:
-        """The n questions that are worth most now, best first. A sample is asked about again only if it is in doubt."""
-        return choose(self, n)
+    def questions(self, n: int, number: bool = False) -> list[Question]:
+        """The n questions that are worth most now, best first. A sample is asked about again only if it is in doubt.
+
+        number: those that tell most about the number of clusters.
+        """
+        return choose(self, n, number)
 
     @property
     def live(self) -> np.ndarray:
