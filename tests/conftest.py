@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -49,16 +50,30 @@ def one_thread():
 
 
 @pytest.fixture(scope="session")
-def browser():
-    """The one Chromium of a process: Playwright starts once only."""
+def chromium():
+    """Start Chromium through Playwright, and stop both."""
     if not Path(CHROMIUM).exists() and os.environ.get("C3CLUST_REQUIRE_BROWSER") != "1":
         pytest.skip(f"there is no {CHROMIUM}; set C3CLUST_REQUIRE_BROWSER=1 to insist")
     from playwright.sync_api import sync_playwright
 
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=[*FLAGS.split(), "--no-first-run"])
-        yield chromium
-        chromium.close()
+    @contextmanager
+    def started():
+        with sync_playwright() as playwright:
+            chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=[*FLAGS.split(), "--no-first-run"])
+            yield chromium
+            chromium.close()
+
+    return started
+
+
+@pytest.fixture(scope="module")
+def browser(chromium):
+    """The Chromium of one file of tests. Playwright's event loop runs in the main thread until it is stopped.
+
+    A second Playwright, and asyncio.run, would fail meanwhile: it must not outlive the file.
+    """
+    with chromium() as started:
+        yield started
 
 
 @pytest.fixture(scope="session")

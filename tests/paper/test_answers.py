@@ -49,7 +49,7 @@ def test_the_study_is_resumed_and_its_files_are_whole(case, tmp_path, monkeypatc
     (tmp_path / "given").mkdir()
     np.savez(tmp_path / "given" / "blobs-0.npz", z=case.z, c=case.c, y=case.y)
     monkeypatch.setattr(answers, "BUDGETS", (0, 10))
-    monkeypatch.setattr(answers, "_own", lambda setting, folder: [])
+    monkeypatch.setattr(answers, "_own", lambda *given: [])
     monkeypatch.setattr(answers.os, "cpu_count", lambda: 1)
     files = paper.make("answers", Setting(str(tmp_path / "given"), (0,)), tmp_path / "out")
     assert {path.name for path in files} >= {"answers.csv", "answers-table.md", "answers.md", "answers.png"}

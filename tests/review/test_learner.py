@@ -124,6 +124,14 @@ def test_samples_in_no_cluster_stay_there_unless_they_are_pinned():
     assert (learner.labels[1:10] == -1).all()
 
 
+def test_a_sample_moves_to_clusters_with_samples_only():
+    z, _, labels = blobs(100)
+    learner = Learner(z, labels, 6)  # 4 and 5 were merged into others
+    learner.correct([pin("not", 7, cluster=cluster) for cluster in range(4)])
+    assert learner.labels[7] == -1
+    assert set(learner.labels) <= {-1, 0, 1, 2, 3}
+
+
 def test_names_are_used_if_they_are_given():
     z, _, labels = blobs(100)
     learner = Learner(z, labels, 4, rows={f"{i}.jpg": i for i in range(100)})

@@ -245,7 +245,20 @@ def test_thirty_checks_give_an_interval(client, run):
 
 
 def test_search_finds_names(client):
-    assert client.post("api/search", {"text": client.session.names[17]}).json().count(17) == 1
+    found = client.post("api/search", {"text": client.session.names[17]}).json()
+    assert found["samples"].count(17) == 1
+    assert not found["meant"]
+    client.session.teacher  # noqa: B018, waits for the model
+    assert client.post("api/search", {"text": "a threshing floor"}).json() == {"samples": [], "meant": False}
+
+
+def test_words_that_no_sample_contains_find_the_nearest_in_meaning_where_the_encoder_reads(client, monkeypatch):
+    z = client.session.teacher.z
+    monkeypatch.setattr(client.session.run, "z_of", lambda text: z[17])
+    found = client.post("api/search", {"text": "a threshing floor"}).json()
+    assert found["samples"][0] == 17
+    assert len(found["samples"]) == 24
+    assert found["meant"]
 
 
 def test_table_rows_are_cards(tmp_path, c3clust):
@@ -256,7 +269,7 @@ def test_table_rows_are_cards(tmp_path, c3clust):
     found = Client(session)
     assert found.get("api/about").json()["noun"] == "row"
     assert found.post("api/cards", {"samples": [0, 12]}).json() == ["size 0, kind apple", "size 10, kind boat"]
-    assert found.post("api/search", {"text": "boat 12"}).json() == [14, 17, 20, 23]
+    assert found.post("api/search", {"text": "boat 12"}).json()["samples"] == [14, 17, 20, 23]
     assert found.get("thumb/0").status_code == 404
     session.close()
 

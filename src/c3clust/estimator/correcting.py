@@ -48,9 +48,12 @@ class Correctable(Editable):
         self.labels_, self.confidence_ = learner.labels, confidence_of(learner.labels, learner.probabilities)
         return self
 
-    def questions(self, n: int = 10) -> list[Question]:
-        """The n questions whose answers are worth most now, best first; `Question.pins(answer)` has the pins."""
-        return self._learn().questions(n)
+    def questions(self, n: int = 10, number: bool = False) -> list[Question]:
+        """The n questions whose answers are worth most now, best first; `Question.pins(answer)` has the pins.
+
+        number: those that tell most about the number of clusters, if it is not known.
+        """
+        return self._learn().questions(n, number)
 
     def _learn(self) -> Learner:
         """What learns from the pins, made when it is first needed."""

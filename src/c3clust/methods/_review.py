@@ -14,6 +14,7 @@ from c3clust.methods import _changes
 from c3clust.records.assignments import Assignments
 from c3clust.records.changes import current, states
 from c3clust.records.embedding import read_z, write_z
+from c3clust.records.record import RunRecord
 from c3clust.runs import RunConfig, trusted
 
 __all__ = ["ReviewedRun"]
@@ -52,6 +53,11 @@ class ReviewedRun:
         with locked(self.folder, MOMENT):
             write_z(next(state for state in reversed(states(self.folder)) if (state / "model.json").exists()), z)
         return z
+
+    def z_of(self, text: str) -> np.ndarray | None:
+        """[D]: the representation of words, of a run of texts; None of other runs, whose encoders cannot read."""
+        opened = self._open() if RunRecord.read(self.folder / "record.json").data.get("kind") == "text" else None
+        return None if opened is None else opened.estimator.transform([text])[0]
 
     def split(self, cluster: int, into: int) -> object:
         return _changes.split(self.folder, cluster, into, **self.given)

@@ -43,8 +43,13 @@ def write(setting: Setting, results: Results, out: Path) -> list[Path]:
     """Run what is missing; then answers.csv, the table, the figure and the findings."""
     from c3clust.paper import redraw
 
-    files = [*_own(setting, out / "features"), *_given(setting.data)]
-    tasks = [(file, way, wrong) for wrong in WRONG for file in files for way in WAYS if not wrong or way == LEARNER]
+    tasks = [
+        (file, way, wrong)
+        for wrong in WRONG
+        for file in files(setting, out)
+        for way in WAYS
+        if not wrong or way == LEARNER
+    ]
     Parallel(n_jobs=os.cpu_count())(delayed(_run)(*task, out / "answers") for task in tasks)
     rows = [row for task in tasks for row in _read(*task, out / "answers")]
     write_rows(out / "answers.csv", rows)
@@ -52,14 +57,28 @@ def write(setting: Setting, results: Results, out: Path) -> list[Path]:
     return [out / "answers.csv", out / "answers-table.md", *redraw("answers", out)]
 
 
-def _own(setting: Setting, folder: Path) -> Iterator[File]:
+def files(setting: Setting, out: Path, estimated: bool = False) -> list[File]:
+    """The features of all cases and seeds. estimated: the number of clusters was not given."""
+    return [*_own(setting, out / ("estimated" if estimated else "features"), estimated), *_given(setting.data)]
+
+
+def read(path: Path) -> Case:
+    """The case that a file contains."""
+    with np.load(path, allow_pickle=False) as found:
+        missing = {"z", "c", "y"} - set(found.files)
+        if missing:
+            raise InputError(f"{path} lacks {', '.join(sorted(missing))}: it needs z [n, F], c [n, K] and y [n].")
+        return Case(found["z"], found["c"].astype(np.float64), found["y"].astype(np.int64))
+
+
+def _own(setting: Setting, folder: Path, estimated: bool) -> Iterator[File]:
     """The features of the package's own cases, computed once."""
     for name, make in (("own-digits", _digits), ("own-mixture", _mixture)):
         for seed in setting.seeds:
             path = folder / f"{name}-{seed}.npz"
             if not path.exists():
                 x, y = make(seed)
-                model = Consensus(len(set(y.tolist())), random_state=seed).fit(x)
+                model = Consensus("auto" if estimated else len(set(y.tolist())), random_state=seed).fit(x)
                 folder.mkdir(parents=True, exist_ok=True)
                 part = path.with_suffix(".part.npz")
                 np.savez(part, z=model.transform(x), c=model.predict_proba(x), y=y)
@@ -90,13 +109,7 @@ def _given(data: str) -> Iterator[File]:
 def _run(file: File, way: str, wrong: float, folder: Path) -> None:
     path = _path(file, way, wrong, folder)
     if not path.exists():
-        with np.load(file[2], allow_pickle=False) as found:
-            missing = {"z", "c", "y"} - set(found.files)
-            if missing:
-                raise InputError(
-                    f"{file[2]} lacks {', '.join(sorted(missing))}: it needs z [n, F], c [n, K] and y [n]."
-                )
-            case = Case(found["z"], found["c"].astype(np.float64), found["y"].astype(np.int64))
+        case = read(file[2])
         person = Person(case.y, wrong, file[1])
         scores = WAYS[way](case, person, BUDGETS, file[1])
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -21,7 +21,7 @@ from c3clust.features.vectors import lengths_alike, scale_rows
 from c3clust.review.learner import Learner
 from c3clust.review.questions import Question, typical
 
-__all__ = ["WAYS", "Case", "Person"]
+__all__ = ["WAYS", "Case", "Person", "counted", "named"]
 
 BATCHES = {50: 5, 200: 10}  # questions at a time, up to so many answers
 LARGE_BATCH = 25
@@ -87,9 +87,20 @@ def learner(case: Case, person: Person, budgets: Sequence[int], seed: int) -> Sc
     return found
 
 
+def counted(case: Case, person: Person, answers: int, seed: int) -> int:
+    """The number of clusters after so many answers about it, each of which counts at once, as in the page."""
+    model, pins = Learner(case.z, case.c.argmax(1), case.c.shape[1], case.c, seed), []
+    for _ in range(answers):
+        for question in model.questions(1, number=True):
+            said = [SimpleNamespace(**pin) for pin in question.pins(person.answer(question, model))]
+            pins += [*said, *said]
+        model.correct(pins)
+    return len(model.live)
+
+
 def only(case: Case, person: Person, budgets: Sequence[int], seed: int) -> Scores:
     """The hardest samples are corrected, and nothing follows."""
-    rows, start = np.argsort(case.c.max(1), kind="stable")[: max(budgets)], _named(case)
+    rows, start = np.argsort(case.c.max(1), kind="stable")[: max(budgets)], named(case)
     said = [person.says(row) for row in rows]
     return {budget: _score(case, start, rows[:budget], said[:budget]) for budget in budgets}
 
@@ -110,7 +121,7 @@ def idc_like(case: Case, person: Person, budgets: Sequence[int], seed: int) -> S
 
 def cobras_like(case: Case, person: Person, budgets: Sequence[int], seed: int) -> Scores:
     """As COBRAS (van Craenendonck et al., IDA 2018): cells are divided, and each follows the answer for its medoid."""
-    x, labels, found, said = _scaled(case.z), _named(case), {}, dict[int, int]()
+    x, labels, found, said = _scaled(case.z), named(case), {}, dict[int, int]()
     cells = [np.flatnonzero(case.c.argmax(1) == k) for k in range(case.c.shape[1])]
     cells = [cell for cell in cells if len(cell)]
     waiting = sorted(range(len(cells)), key=lambda i: -len(cells[i]))
@@ -137,7 +148,7 @@ def _most(classes: np.ndarray) -> int:
     return int(np.bincount(classes).argmax())
 
 
-def _named(case: Case) -> np.ndarray:
+def named(case: Case) -> np.ndarray:
     """The labels of the model as classes, by the best matching; -1 of a cluster without one."""
     labels = case.c.argmax(1)
     counts = np.zeros((case.c.shape[1], int(case.y.max()) + 1))
@@ -158,7 +169,7 @@ def _score(case: Case, labels: np.ndarray, rows: Sequence[int] | np.ndarray, sai
 def _scores(
     case: Case, rows: np.ndarray, said: Sequence[int], budgets: Sequence[int], model: Callable[..., np.ndarray]
 ) -> Scores:
-    start = _named(case)
+    start = named(case)
     labels = {b: model(rows[:b], said[:b]) if len(set(said[:b])) > 1 else start for b in budgets}
     return {budget: _score(case, labels[budget], rows[:budget], said[:budget]) for budget in budgets}
 
@@ -172,7 +183,7 @@ def _classifier(case: Case, rows: np.ndarray, said: Sequence[int], weight: np.nd
 
 def _tuned(case: Case, rows: np.ndarray, said: Sequence[int]) -> np.ndarray:
     """Logistic regression on the answers, and on the surer half of the model's labels."""
-    start, sure = _named(case), np.argsort(-case.c.max(1), kind="stable")[: len(case.y) // 2]
+    start, sure = named(case), np.argsort(-case.c.max(1), kind="stable")[: len(case.y) // 2]
     sure = np.setdiff1d(sure[start[sure] >= 0], rows)
     weight = np.r_[np.full(len(rows), WEIGHT), np.ones(len(sure))]
     return _classifier(case, np.r_[rows, sure], [*said, *start[sure].tolist()], weight)

@@ -127,7 +127,9 @@ def tiny(facts: Facts) -> Iterator[Finding]:
     if small:
         verb, even = "is" if len(small) == 1 else "are", f"an even share of {facts.share:,.0f} {facts.noun}s"
         text = f"{facts.listing(small)} {verb} very small: below a tenth of {even}."
-        advice = "Inspect them: outliers, or part of another cluster? Merge them, or request fewer clusters."
+        advice = (
+            f"Outliers, or part of another cluster? Request fewer clusters, or correct them: c3clust review {facts.run}"
+        )
         yield Finding("warn", "tiny", text, advice)
 
 
@@ -137,7 +139,9 @@ def giant(facts: Facts) -> Iterator[Finding]:
     part = facts.sizes[largest] / max(facts.n, 1)
     if len(facts.sizes) > 2 and GIANT < part < 1:
         text = f"{facts.listing([largest])} contains {part:.0%} of all {facts.noun}s."
-        advice = "It may contain several groups: inspect it, request more clusters, or split it."
+        advice = (
+            f"It may contain several groups: request more clusters, or look and split it: c3clust review {facts.run}"
+        )
         yield Finding("warn", "giant", text, advice)
 
 

@@ -102,9 +102,12 @@ class Learner:
         self.labels, self.probabilities = self._decide(membership)
         self.fixed = self.core | np.isin(np.arange(len(self.labels)), self.pinned)
 
-    def questions(self, n: int) -> list[Question]:
-        """The n questions that are worth most now, best first. A sample is asked about again only if it is in doubt."""
-        return choose(self, n)
+    def questions(self, n: int, number: bool = False) -> list[Question]:
+        """The n questions that are worth most now, best first. A sample is asked about again only if it is in doubt.
+
+        number: those that tell most about the number of clusters.
+        """
+        return choose(self, n, number)
 
     @property
     def live(self) -> np.ndarray:
@@ -175,15 +178,21 @@ class Learner:
         return best[1], best[2]
 
     def _decide(self, membership: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Labels [n] and probabilities [n, K]. What was in no cluster stays there unless it is pinned."""
+        """Labels [n] and probabilities [n, K]. What was in no cluster stays there unless it is pinned.
+
+        A sample moves to clusters with samples only; one that can be in none of them is in no cluster.
+        """
         every, target = np.arange(len(membership)), np.array([*self.decisions.target, -1])
+        placed = np.array(list(self.decisions.placed), dtype=np.int64)
+        said, before = np.array([self.decisions.cluster_of(int(row)) for row in placed], np.int64), target[self.start]
+        membership[:, np.setdiff1d(np.arange(membership.shape[1]), [*before, *said])] = -np.inf
         for row, clusters in self.decisions.banned.items():
             membership[row, target[list(clusters)]] = -np.inf
-        labels, before = membership.argmax(1), target[self.start]
-        stays = membership[every, labels] - membership[every, before] <= MARGIN
-        labels = np.where(stays | (before < 0), before, labels)
-        placed = np.array(list(self.decisions.placed), dtype=np.int64)
-        labels[placed] = [self.decisions.cluster_of(int(row)) for row in placed]
+        labels = membership.argmax(1)
+        most, own = membership[every, labels], membership[every, before]
+        labels = np.where((most <= own + MARGIN) | (before < 0), before, labels)
+        labels[np.isneginf(most) & (before >= 0)] = -1
+        labels[placed] = said
         return labels, _probabilities(membership, labels, placed)
 
 

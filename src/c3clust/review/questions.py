@@ -5,6 +5,7 @@ near it are (hardness), how many are near (density), and how little the pins tel
 three parts of IDC (Sun et al., NeurIPS 2024); here one quantity, the integrated posterior covariance.
 "pair": are these two clusters one? "split": does this cluster hold two things? Chosen by the samples that an answer is
 expected to set right, as in A3S (Deng et al., ICML 2024). An answer that is in doubt is asked for again first.
+For the number of clusters, pairs that may be one and samples that may be something new are asked about (counting.py).
 """
 
 from collections import Counter
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from c3clust.review.counting import nearest, new_things, one_thing
 from c3clust.review.decisions import CONFIRMED
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ NOISE = 0.05  # variance of an answer
 DOUBTFUL = 0.3  # doubt from which a sample is asked about again
 ONE, NEAR, FAR = 0.3, 0.09, 0.003  # chance that two clusters are one: that overlap, that are neighbours, of any
 ASKED = 10  # pairs that are asked about for each that is one, if the chances are right
+CHANGES = 0.1  # share of the answers about the number of clusters that change it
 ENOUGH = 2  # answers that two clusters are not one
 
 
@@ -60,11 +63,42 @@ class Question:
         return [{"kind": "in", "samples": self.samples, "cluster": None if answer == "new" else int(answer)}]
 
 
-def choose(learner: "Learner", n: int) -> list[Question]:
-    """The n questions that are worth most now: answers in doubt first, then by the samples that one may set right."""
+def choose(learner: "Learner", n: int, number: bool = False) -> list[Question]:
+    """The n questions that are worth most now: answers in doubt first, then by the samples that one may set right.
+
+    number: those that are most likely to change the number of clusters.
+    """
+    if number:
+        return _about_number(learner, n)
     again = [*_merges_to_confirm(learner), *_again(learner)]
     valued = sorted([*_pairs(learner, n), *_where(learner, n)], key=lambda each: -each[0])
     return [*again, *(question for _, question in valued)][:n]
+
+
+def _about_number(learner: "Learner", n: int) -> list[Question]:
+    """The n pairs that may be one, and samples that may be something new, the most likely first."""
+    rows, found = _looked_at(learner), learner.decisions
+    rows = rows[learner.labels[rows] >= 0]
+    if len(rows) < SHOWN:
+        return []
+    x, labels, near = learner.space.x[rows], learner.labels[rows], nearest(learner.space.own[rows])
+    apart = {tuple(sorted(map(found.cluster_of, pair))) for pair in found.apart}
+    merged = sum(times >= CONFIRMED for times in found.merges.values())
+    new = learner.n_clusters - learner.prior.shape[1]
+    more = [_more(merged, len(apart) + merged), _more(new, len(found.placed))]
+    pairs = [(odds, pair) for odds, pair in one_thing(x, labels, near) if pair not in apart]
+    things = new_things(x, labels, near, np.isin(rows, list(found.placed)))
+    valued: list[tuple[float, tuple[int, ...]]] = [(odds + more[0], pair) for odds, pair in pairs]
+    valued += [(odds + more[1], (int(rows[i]),)) for odds, i in things]
+    return [
+        _pair(learner, *what) if len(what) == 2 else _where_is(learner, what[0], learner.probabilities[what[0]])
+        for _, what in sorted(valued, key=lambda each: -each[0])[:n]
+    ]
+
+
+def _more(changed: int, asked: int) -> float:
+    """How much the log odds grow with the share of answers that changed the number so far."""
+    return float(np.log((1 + changed) / (1 + CHANGES * asked)))
 
 
 def _again(learner: "Learner") -> list[Question]:

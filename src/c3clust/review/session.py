@@ -25,6 +25,7 @@ from c3clust.review.teacher import Teacher
 __all__ = ["Run", "Session"]
 
 NEIGHBOURS = 8
+MEANT = 24  # samples that are found by the meaning of words
 ROUNDS = 10  # of k-means with two centres
 
 
@@ -35,6 +36,7 @@ class Run(Protocol):
 
     def listed(self) -> Dataset: ...
     def z(self) -> np.ndarray: ...
+    def z_of(self, text: str) -> np.ndarray | None: ...
     def split(self, cluster: int, into: int) -> object: ...
     def regroup(self, n_clusters: int) -> object: ...
 
@@ -128,15 +130,19 @@ class Session:
         self._check(samples)
         return [self.shown.text(i) for i in samples]
 
-    def search(self, text: str) -> list[int]:
-        """The samples whose name or text contains these words."""
+    def search(self, text: str) -> dict[str, Any]:
+        """The samples whose name or text contains these words; if there are none, the nearest by their meaning."""
         words = str(text).casefold().split()
         texts = self.shown.text if self.history.now.record.data.get("kind") in ("text", "table") else None
-        return [
+        found = [
             i
             for i, name in enumerate(self.names)
             if all(word in (name if texts is None else f"{name} {texts(i, LONGEST)}").casefold() for word in words)
         ]
+        meant = self.run.z_of(str(text)[:LONGEST]) if words and not found and self.ready else None
+        if meant is None:
+            return {"samples": found, "meant": False}
+        return {"samples": self._closest(meant, self.duplicates.distinct, MEANT), "meant": True}
 
     def like(self, samples: Sequence[int]) -> list[int]:
         """The samples of the same clusters that are closer to these than to the rest: k-means with two centres."""
@@ -154,10 +160,12 @@ class Session:
         return inside[chosen].tolist()
 
     def _nearest(self, i: int) -> list[int]:
-        z, distinct = self.z, self.duplicates.distinct
-        others = distinct[distinct != self.duplicates.original[i]]
-        distance = ((z[others] - z[i]) ** 2).sum(axis=1)
-        return others[np.argsort(distance, kind="stable")[:NEIGHBOURS]].tolist()
+        distinct = self.duplicates.distinct
+        return self._closest(self.z[i], distinct[distinct != self.duplicates.original[i]], NEIGHBOURS)
+
+    def _closest(self, z: np.ndarray, among: np.ndarray, n: int) -> list[int]:
+        distance = ((self.z[among] - z) ** 2).sum(axis=1)
+        return among[np.argsort(distance, kind="stable")[:n]].tolist()
 
     # What is asked.
 

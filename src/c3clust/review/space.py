@@ -20,12 +20,15 @@ BLOCK = 2048  # samples whose neighbours are searched for at a time
 
 
 class Space:
-    """Rows x [n, D], whose squared distances are in units of the mean one within a cluster."""
+    """Rows x [n, D], whose squared distances are in units of the mean one within a cluster.
+
+    own: [n, D], the same before they are replaced by means, in other units.
+    """
 
     def __init__(self, z: Any, labels: np.ndarray, seed: int = 0) -> None:
         some = np.sort(np.random.default_rng(seed).permutation(len(z))[:ANCHORS])
-        x = _reduced(np.asarray(z, dtype=np.float32), some, seed)
-        x = _neighbourhood_means(x, some)
+        self.own = _reduced(np.asarray(z, dtype=np.float32), some, seed)
+        x = _neighbourhood_means(self.own, some)
         self.x = x / np.float32(np.sqrt(2 * max(_variance_within(x, labels), 1e-12)))
         self.square = (self.x**2).sum(1)
 

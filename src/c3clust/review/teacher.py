@@ -24,6 +24,7 @@ __all__ = ["Teacher"]
 ANCHORS = 300  # earlier decisions that are kept in mind, and samples of one decision that are learned from
 EXAMPLES = 3  # samples that show a candidate
 AHEAD = 12  # questions that are chosen at a time
+COUNTED = 20  # decisions until which questions are about the number of clusters, if it was estimated
 CERTAINTY = (0.8, 0.95)  # of the least and the most confident sample, where the confidence is not calibrated
 LEAST = 0.5  # certainty of a sample in its own cluster: it moves for a reason only
 
@@ -53,10 +54,11 @@ class Teacher:
         }
 
     def questions(self, now: Now) -> list[Question]:
-        """The questions that are worth most now, best first."""
+        """The questions that are worth most now, best first; of an estimated number of clusters, about that first."""
         if self._known is None or self._known[0] != now.version:
             learner = self._learner(now)
-            self._known = (now.version, learner, learner.questions(AHEAD))
+            number = now.record.choice is not None and len(now.edits.operations) < COUNTED
+            self._known = (now.version, learner, learner.questions(AHEAD, number) or learner.questions(AHEAD))
         return self._known[2]
 
     def shown(self, now: Now, question: Question) -> dict[str, Any]:

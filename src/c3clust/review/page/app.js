@@ -172,7 +172,7 @@ async function search() {
   const text = byId("search").value.trim();
   if (!text) return grid.only(null);
   const found = await ask("api/search", { text });
-  if (found && byId("search").value.trim() === text) grid.only(found, `Found for "${text}"`);
+  if (found && byId("search").value.trim() === text) grid.only(found.samples, found.meant ? `Nothing contains "${text}". Nearest in meaning` : `Found for "${text}"`);
 }
 byId("search").addEventListener("input", () => { clearTimeout(wait); wait = setTimeout(search, 200); });
 byId("sort").addEventListener("change", (event) => { grid.view.order = event.target.value; changed(); });
