@@ -103,11 +103,12 @@ def test_a_single_member_leaves_everything_open():
     assert estimate(found(y, 0.0, 4, ["k-means"]), y[:, None]) == (0.625, (0.25, 1.0))
 
 
-def test_clusterings_that_only_the_result_is_made_of_are_no_evidence():
+def test_clusterings_of_one_kind_are_not_compared():
     y = np.arange(300) % 5
-    alone = found(y, 0.3, 5, ["k-means"])
-    with_graphs = Partition(y, alone.members | {"graph 0": y, "graph 1": y}, True, alone.near, 5)
-    assert signals(with_graphs) == signals(alone)
+    other = found(y, 0.5, 5, ["k-means"])
+    graphs = Partition(y, other.members | {"graph 0": y, "graph 1": y}, True, other.near, 5)
+    share = support(y, list(other.members.values()), 5)
+    assert signals(graphs)["several"] == pytest.approx(((3 * share + 2) / 5) ** 2)
 
 
 def test_an_empty_cluster_does_not_count():

@@ -101,10 +101,10 @@ def signals(found: Partition) -> dict[str, float]:
 
 
 def _agreement(found: Partition) -> float:
-    """Mean agreement of all pairs of clusterings, the result among them; without those whose vote it is alone."""
-    members = [labels for name, labels in found.members.items() if not name.startswith("graph ")]
-    pairs = combinations([*members, found.labels], 2)
-    return float(np.mean([matched_agreement(one, two, found.n_clusters) for one, two in pairs]))
+    """Mean agreement of the pairs of clusterings of different kinds, the result among them."""
+    kinds = [(name.rstrip("0123456789 "), labels) for name, labels in found.members.items()]
+    pairs = combinations([*kinds, ("result", found.labels)], 2)
+    return float(np.mean([matched_agreement(one, two, found.n_clusters) for (a, one), (b, two) in pairs if a != b]))
 
 
 def estimate(found: Partition, z: np.ndarray, doubt: float = 0.0) -> tuple[float, tuple[float, float]]:
