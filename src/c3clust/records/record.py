@@ -20,7 +20,8 @@ Fields that other parts of the package read:
              method without views. Views that an encoder was given are those of encoder["augment"]
     quality  without labels, of a method that estimates it: {"estimated_accuracy", "interval": [low, high], "prior",
              "source": who made the labels, "members" or "k-means",
-             "agreement": {prior: mean adjusted Rand index of the members}, "comparison" with k-means:
+             "agreement": {member: fraction of samples in the same cluster; of images without an encoder, prior:
+             mean adjusted Rand index of the members}, "comparison" with k-means:
              {"agreement", "kept": [members, k-means], "supported": [members, k-means], "simple_is_as_good",
              "doubtful"}}; else null
     choice   of a run that found its number of clusters: {"chosen", "runner_up", "reason", "ks": the numbers tried, and
