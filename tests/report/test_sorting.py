@@ -1,4 +1,5 @@
 import csv
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -83,3 +84,36 @@ def test_a_missing_original_is_named(pictures, tmp_path):
     done = sort_into(tmp_path / "to", found(pictures, [0] * 6, [1] * 6), Edits(1), pictures)
     assert done.missing == ["1.png"]
     assert done.n == 5
+
+
+def test_an_index_cannot_name_other_places(pictures, tmp_path):
+    to = tmp_path / "sorted"
+    sort_into(to, found(pictures[:1], [0], [0.9]), Edits(2).label({0: "cats"}), pictures[:1])
+    written = (to / "index.csv").read_text()
+    for place in ("..", "", ".", "C:", "a\\b"):
+        (to / "index.csv").write_text(written.replace("0-cats/", f"{place}/"))
+        with pytest.raises(InputError, match="repair this row"):
+            sort_into(to, found(pictures, [0] * 6, [0.9] * 6), Edits(2).label({0: "cats"}), pictures)
+    assert {path.name for path in tmp_path.iterdir()} == {"new", "sorted"}
+
+
+def test_what_a_killed_process_left_is_removed(pictures, tmp_path):
+    to = tmp_path / "sorted"
+    (to / ".0123456789ab.partial").mkdir(parents=True)
+    (to / "lock").touch()
+    sort_into(to, found(pictures[:1], [0], [0.9]), Edits(2), pictures[:1])
+    assert {path.name for path in to.iterdir()} == {"0", "index.csv", "new-1.html"}
+
+
+def test_two_that_sort_at_the_same_time(pictures, tmp_path):
+    """Every image that was sorted is in the index."""
+    to = tmp_path / "sorted"
+
+    def sort_one(i):
+        sort_into(to, found(pictures[i : i + 1], [i % 2], [0.9]), Edits(2), pictures[i : i + 1])
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(sort_one, range(6)))
+    assert len(index(to)) == 6
+    assert all((to / row["file"]).exists() for row in index(to).values())
+    assert len(list(to.glob("new-*.html"))) == 6
