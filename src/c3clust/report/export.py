@@ -169,12 +169,22 @@ def safe_name(name: str) -> str:
     >>> safe_name("../a<b>.png"), safe_name("CON.txt"), safe_name("...")
     ('.._a_b_.png', '_CON.txt', '_')
     """
-    clean = re.sub(r'[\x00-\x1f\x7f<>:"/\\|?*]', "_", name).strip(" ").rstrip(". ") or "_"
+    clean = re.sub(r'[\x00-\x1f\x7f<>:"/\\|?*]', "_", _writable(name)).strip(" ").rstrip(". ") or "_"
     stem, dot, suffix = clean.rpartition(".")
     if len(clean.encode("utf-8", "surrogateescape")) > LONGEST:
         keep = dot + suffix if dot and len(suffix) <= 10 else ""
         clean = (_cut(stem if keep else clean, LONGEST - len(keep)) + keep).rstrip(". ")
     return f"_{clean}" if clean.split(".")[0].lower() in _RESERVED or clean in (".", "..") else clean
+
+
+def _writable(name: str) -> str:
+    """The name, with _ for letters that the encoding of file names does not have (it need not be UTF-8)."""
+    while True:
+        try:
+            os.fsencode(name)
+            return name
+        except UnicodeEncodeError as error:
+            name = name[: error.start] + "_" * (error.end - error.start) + name[error.end :]
 
 
 def _cut(text: str, most: int) -> str:
