@@ -214,7 +214,7 @@ def held(to: Path) -> Iterator[list[Path]]:
     made = not to.exists()
     try:
         to.mkdir(parents=True, exist_ok=True)
-        with locked(to, MOMENT):
+        with locked(to, MOMENT, required=False):
             clear_folders(to)
             yield [path for path in to.iterdir() if path.name != NAME]
     except BaseException as error:

@@ -11,7 +11,8 @@ import os
 import re
 import shutil
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from typing import Any
 from c3clust import data
 from c3clust.data.io.stream import Stream
 from c3clust.errors import InputError
-from c3clust.files.atomic import sync, write_atomically
+from c3clust.files.atomic import remove, sync, write_atomically
 from c3clust.files.text import encoded, from_cell
 from c3clust.records.assignments import Assignments
 from c3clust.records.edits import Edits
@@ -128,9 +129,11 @@ def _add(
             done.folders[folder] = done.folders.get(folder, 0) + 1
             named = "no cluster" if cluster < 0 else edits.name(cluster)
             new.append(dict(zip(COLUMNS, (name, f"{folder}/{file}", cluster, named, found.confidence[i]), strict=True)))
-        _put(placed)
-        if new or not rows:
-            write_atomically(to / INDEX, encoded(csv_text(COLUMNS, (row.values() for row in [*rows, *new]), end="\n")))
+        with _taken_back(placed):
+            _put(placed)
+            if new or not rows:
+                every = (row.values() for row in [*rows, *new])
+                write_atomically(to / INDEX, encoded(csv_text(COLUMNS, every, end="\n")))
         if new:
             done.page = _free_page(to)
             write_atomically(done.page, encoded(sorted_page(new)))
@@ -170,6 +173,22 @@ def _folders(edits: Edits, rows: Sequence[Mapping[str, str]]) -> dict[int, str]:
         if edits.name(cluster) in by_name:
             folders[cluster] = by_name[edits.name(cluster)].most_common(1)[0][0]
     return folders
+
+
+@contextmanager
+def _taken_back(placed: Sequence[tuple[Path, Path]]) -> Iterator[None]:
+    """If the index cannot be written, what it would have listed is removed again."""
+    folders = {target.parent for _, target in placed if not target.parent.exists()}
+    try:
+        yield
+    except BaseException:
+        for copy, target in placed:
+            if not os.path.lexists(copy):  # it has its name
+                remove(target)
+        for folder in folders:
+            with suppress(OSError):
+                folder.rmdir()
+        raise
 
 
 def _put(placed: Sequence[tuple[Path, Path]]) -> None:
