@@ -32,7 +32,7 @@ SIMPLE = ({str}, {int}, {float})  # types of a column's cells that numpy convert
 COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
 THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+")
 GROUPED = re.compile(r"[+-]?(\d+|[1-9]\d{0,2}(,\d{3})+)(\.\d+)?")  # 1,234.50
-SWAP = str.maketrans(",.", ".,")
+SIGNS: tuple[dict[int, int], ...] = ({}, str.maketrans(",.", ".,"))  # decimal points, and commas
 Cells = dict[str, list[Any]]
 
 
@@ -100,7 +100,7 @@ def _with_points(column: list[Any]) -> list[Any]:
     given = [cell.strip() for cell in column if isinstance(cell, str) and not is_missing(cell)]
     commas = [cell for cell in given if "," in cell]
     if any("." in cell for cell in commas):  # which of the two comes last is the decimal sign
-        for table in ({}, SWAP):
+        for table in SIGNS:
             if all(GROUPED.fullmatch(cell.translate(table)) for cell in given):
                 return [c.translate(table).replace(",", "") if isinstance(c, str) else c for c in column]
         return column
