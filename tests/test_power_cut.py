@@ -6,6 +6,7 @@ that a flush of their folder did not follow, any number may have reached the dis
 says that it has done something is cut off at each moment, and what it has done is on the disk when it ends.
 """
 
+import csv
 import hashlib
 import os
 import shutil
@@ -280,14 +281,24 @@ def test_actions_of_the_review(fitted, tmp_path, record, monkeypatch, c3clust, a
     assert found[-1] == new
 
 
-@pytest.mark.parametrize("words", [("predict", "run", "x.npy", "-o", "out.csv"), ("export", "run", "--to", "sorted")])
+ELSEWHERE = (
+    ("predict", "run", "x.npy", "-o", "out.csv"),
+    ("export", "run", "--to", "sorted"),
+    ("predict", "run", "x.npy", "--to", "sorted"),
+)
+
+
+@pytest.mark.parametrize("words", ELSEWHERE, ids=" ".join)
 def test_files_that_a_command_writes_elsewhere(fitted, tmp_path, record, monkeypatch, c3clust, words):
     folder = Path(shutil.copytree(fitted, tmp_path / "here"))
     target, recorder = folder / words[-1], record(folder)
     done = c3clust(*words, cwd=folder)
     assert done.returncode == 0, done.stderr
     new = contents(folder)
-    state = list(after_each_cut(recorder, monkeypatch))[-1]
+    for state in after_each_cut(recorder, monkeypatch):
+        if (index := folder / "sorted" / "index.csv") in state:  # what it lists is there
+            rows = csv.DictReader(state[index].decode().splitlines())
+            assert all(state.get(index.parent / row["file"]) for row in rows)
     written = {path for path in new if path == target or target in path.parents}
     assert written
     assert {path: state.get(path) for path in written} == {path: new[path] for path in written}

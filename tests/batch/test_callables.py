@@ -162,3 +162,20 @@ def test_an_onnx_file_needs_no_torch(vectors, tmp_path):
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == str(Assigner(folder)(from_dict(x))["cluster"].tolist())
+
+
+@pytest.mark.parametrize("kind", ["lists", "arrow", "nothing"])
+def test_vectors_that_are_missing(vectors, kind):
+    folder, x = vectors
+    rows = [x[0].tolist(), None, x[1].tolist()] if kind != "nothing" else [None, None, None]
+    column = pyarrow.array(rows, pyarrow.list_(pyarrow.float32()))
+    found = Assigner(folder)({"vector": rows} if kind == "lists" else pyarrow.table({"vector": column}))
+    clusters = np.asarray(found["cluster"]).tolist()
+    expected = models.open_model(folder)[0].predict(x[:2]).tolist()
+    assert clusters == ([expected[0], -1, expected[1]] if kind != "nothing" else [-1, -1, -1])
+    assert np.isnan(np.asarray(found["confidence"])[1])
+
+
+def test_vectors_of_different_lengths(vectors):
+    with pytest.raises(InputError, match="different shapes"):
+        Assigner(vectors[0])({"vector": [[1.0, 2.0], [1.0]]})

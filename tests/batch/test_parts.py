@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -87,6 +88,21 @@ def test_z_is_written_if_it_is_asked_for(vectors, tmp_path):
     merge_parts(tmp_path, tmp_path.parent / "with-z.parquet")
     z = np.stack(parquet.read_table(tmp_path.parent / "with-z.parquet")["z"].to_numpy(zero_copy_only=False))
     np.testing.assert_allclose(z, open_model(folder / "run")[0].transform(x), rtol=1e-5)
+
+
+@pytest.mark.parametrize("z", [False, True])
+def test_a_shard_without_rows(vectors, tmp_path, z):
+    """Engines write one for an empty partition."""
+    folder, x = vectors
+    shutil.copytree(folder / "shards", tmp_path / "shards")
+    first = parquet.read_table(tmp_path / "shards" / "000.parquet")
+    parquet.write_table(first.slice(0, 0), tmp_path / "shards" / "000-empty.parquet")
+    model, reading = open_model(folder / "run")
+    source, to = str(tmp_path / "shards"), tmp_path / "parts"
+    done = map_shards(model, folder / "run", source, shards_of(source), to, reading=reading, z=z)
+    assert (done.done, done.samples) == (SHARDS + 1, len(x))
+    assert merge_parts(to, tmp_path / "all.parquet").samples == len(x)
+    assert parquet.read_table(tmp_path / "all.parquet")["cluster"].to_pylist() == model.predict(x).tolist()
 
 
 def test_images_of_webdataset_and_those_that_cannot_be_read(tmp_path, monkeypatch, capsys):

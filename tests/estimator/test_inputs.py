@@ -5,6 +5,7 @@ import logging
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import torch
 from sklearn.exceptions import ConvergenceWarning
 
 import c3clust
@@ -32,6 +33,12 @@ def test_arrays_of_other_libraries():
     model = KMeans(3, random_state=0).fit(Foreign(BLOBS))
     np.testing.assert_array_equal(model.labels_, KMeans(3, random_state=0).fit(BLOBS).labels_)
     np.testing.assert_array_equal(model.predict(Foreign(BLOBS)), model.labels_)
+
+
+def test_tensors_of_bfloat16():
+    x = torch.from_numpy(BLOBS).bfloat16()
+    labels = KMeans(3, random_state=0).fit(x).labels_
+    np.testing.assert_array_equal(labels, KMeans(3, random_state=0).fit(x.float()).labels_)
 
 
 def test_views_of_embeddings():

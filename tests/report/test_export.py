@@ -192,6 +192,11 @@ def test_a_safe_name_is_one_short_name(name):
     assert safe == safe.rstrip(". ") or safe == "_"
 
 
+def test_a_safe_name_has_no_letter_that_file_names_cannot_have(monkeypatch):
+    monkeypatch.setattr("os.fsencode", lambda name: name.encode("ascii", "surrogateescape"))
+    assert safe_name("Küche \udcfc, 日本") == "K_che \udcfc, __"
+
+
 def photos(folder):
     """Six files of 150 x 100 pixels, one of them no image."""
     folder.mkdir()

@@ -1,4 +1,6 @@
 import csv
+import errno
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -7,6 +9,7 @@ from PIL import Image
 from c3clust.errors import InputError
 from c3clust.records.assignments import Assignments
 from c3clust.records.edits import Edits
+from c3clust.report import sorting
 from c3clust.report.sorting import sort_into
 
 
@@ -83,3 +86,65 @@ def test_a_missing_original_is_named(pictures, tmp_path):
     done = sort_into(tmp_path / "to", found(pictures, [0] * 6, [1] * 6), Edits(1), pictures)
     assert done.missing == ["1.png"]
     assert done.n == 5
+
+
+def test_an_index_cannot_name_other_places(pictures, tmp_path):
+    to = tmp_path / "sorted"
+    sort_into(to, found(pictures[:1], [0], [0.9]), Edits(2).label({0: "cats"}), pictures[:1])
+    written = (to / "index.csv").read_text()
+    for place in ("..", "", ".", "C:", "a\\b"):
+        (to / "index.csv").write_text(written.replace("0-cats/", f"{place}/"))
+        with pytest.raises(InputError, match="repair this row"):
+            sort_into(to, found(pictures, [0] * 6, [0.9] * 6), Edits(2).label({0: "cats"}), pictures)
+    assert {path.name for path in tmp_path.iterdir()} == {"new", "sorted"}
+
+
+@pytest.mark.parametrize("earlier", [0, 2])
+def test_a_full_disk_leaves_what_was_there(pictures, tmp_path, monkeypatch, earlier):
+    to, labels = tmp_path / "sorted", found(pictures, [0, 0, 1, 1, 0, 0], [0.9] * 6)
+    if earlier:
+        sort_into(to, found(pictures[:earlier], [0] * earlier, [0.9] * earlier), Edits(2), pictures[:earlier])
+    before = {path: path.read_bytes() for path in to.rglob("*") if path.is_file()}
+
+    def full(path, content):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sorting, "write_atomically", full)
+        with pytest.raises(InputError, match="No space left"):
+            sort_into(to, labels, Edits(2), pictures)
+    assert {path: path.read_bytes() for path in to.rglob("*") if path.is_file()} == before
+    assert to.exists() == bool(earlier)
+    assert sort_into(to, labels, Edits(2), pictures).n == 6 - earlier
+
+
+def test_a_file_system_without_locks(pictures, tmp_path, monkeypatch):
+    def refuse(lock):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("filelock.FileLock._acquire", refuse)
+    to = tmp_path / "sorted"
+    assert sort_into(to, found(pictures[:1], [0], [0.9]), Edits(2), pictures[:1]).n == 1
+    assert {path.name for path in to.iterdir()} == {"0", "index.csv", "new-1.html"}
+
+
+def test_what_a_killed_process_left_is_removed(pictures, tmp_path):
+    to = tmp_path / "sorted"
+    (to / ".0123456789ab.partial").mkdir(parents=True)
+    (to / "lock").touch()
+    sort_into(to, found(pictures[:1], [0], [0.9]), Edits(2), pictures[:1])
+    assert {path.name for path in to.iterdir()} == {"0", "index.csv", "new-1.html"}
+
+
+def test_two_that_sort_at_the_same_time(pictures, tmp_path):
+    """Every image that was sorted is in the index."""
+    to = tmp_path / "sorted"
+
+    def sort_one(i):
+        sort_into(to, found(pictures[i : i + 1], [i % 2], [0.9]), Edits(2), pictures[i : i + 1])
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(sort_one, range(6)))
+    assert len(index(to)) == 6
+    assert all((to / row["file"]).exists() for row in index(to).values())
+    assert len(list(to.glob("new-*.html"))) == 6

@@ -27,7 +27,8 @@ class Assigner:
 
     A batch is a dict of arrays, an Arrow table or record batch, or a pandas data frame. The result is of the same kind
     (for a record batch, a table), with the columns `cluster` and `confidence`. Other columns are kept, but for that of
-    the samples. An image that cannot be read, or a vector that is not finite, has cluster -1 and confidence NaN.
+    the samples. An image that cannot be read, or a vector that is missing or not finite, has cluster -1 and confidence
+    NaN.
 
     The object itself is small and has no state: it can be pickled and called any number of times, in any process and
     order. Each process loads the model once, at the first call.
@@ -139,7 +140,7 @@ def _dataset(samples: np.ndarray | list[Any], reading: dict[str, Any]) -> tuple[
     if len(samples) == 0:
         return None, np.empty(0, np.int64)
     if isinstance(samples, np.ndarray):
-        good = np.isfinite(samples).all(axis=tuple(range(1, samples.ndim)))
+        good = np.isfinite(samples).all(axis=tuple(range(1, samples.ndim))) & (samples[0].size > 0)
         options = {name: reading[name] for name in ("pixel_max",) if name in reading}
         return (data.load(samples[good], **options) if good.any() else None), np.flatnonzero(good)
     if data.are_texts(samples):

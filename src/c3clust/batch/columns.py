@@ -46,7 +46,12 @@ def samples_of(batch: Any, column: str) -> np.ndarray | list[Any]:
     first = next((item for item in items if item is not None), None)
     if isinstance(first, str | bytes | bytearray | dict) or first is None:
         return [b"" if item is None else item for item in items]
-    return np.stack([np.asarray(item) for item in items])
+    if np.ndim(first) == 1:  # a vector that is missing is one that is not finite
+        items = [np.full(len(first), np.nan, np.float32) if item is None else item for item in items]
+    try:
+        return np.stack([np.asarray(item) for item in items])
+    except ValueError:
+        raise InputError(f"Column {column!r} has samples of different shapes, or some are missing.") from None
 
 
 def _arrow(batch: Any, column: str) -> np.ndarray | list[Any]:
@@ -58,7 +63,14 @@ def _arrow(batch: Any, column: str) -> np.ndarray | list[Any]:
     if isinstance(values, pyarrow.FixedShapeTensorArray):  # what Ray writes arrays of images and vectors as
         return values.to_numpy_ndarray()
     lists = types.is_list(values.type) or types.is_large_list(values.type) or types.is_fixed_size_list(values.type)
-    return embeddings.block(values, f"Column {column!r}") if lists else values.to_pylist()
+    if not lists:
+        return values.to_pylist()
+    found = embeddings.block(values.drop_null(), f"Column {column!r}")
+    if not values.null_count:
+        return found
+    whole = np.full((len(values), *found.shape[1:]), np.nan, np.float32)
+    whole[values.is_valid().to_numpy(zero_copy_only=False)] = found
+    return whole
 
 
 def with_columns(batch: Any, dropped: str, keep: Sequence[str], new: Mapping[str, np.ndarray]) -> Any:

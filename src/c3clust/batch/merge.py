@@ -94,12 +94,15 @@ def _write(tables: Iterator[Any], out: Path) -> None:
     writer = None
     try:
         for table in tables:
+            if not table.num_rows:
+                continue
             writer = writer or parquet.ParquetWriter(partial, table.schema, compression="zstd")
             writer.write_table(table)
-        if writer is not None:
-            writer.close()
-            sync(partial)
-            move(partial, out)
+        if writer is None:
+            raise RunError(f"There are no samples in any part: {out} is not written.")
+        writer.close()
+        sync(partial)
+        move(partial, out)
     except BaseException:
         if writer is not None:
             writer.close()

@@ -8,7 +8,7 @@ compute the same shard do no harm: the last one replaces what the first one wrot
 
 import contextlib
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,8 @@ import numpy as np
 
 from c3clust import data
 from c3clust.batch.models import identity
-from c3clust.batch.shards import Shard, own_shards, place_of
+from c3clust.batch.shards import Shard, is_empty, own_shards, place_of
 from c3clust.data.io.cells import require_pyarrow
-from c3clust.data.samples import Dataset
 from c3clust.errors import InputError, RunError
 from c3clust.files.atomic import open_regular, read_json, write_atomically
 from c3clust.files.schema import Count, build
@@ -96,19 +95,28 @@ def map_shards(
     mapped = Mapped(to, len(own))
     for number, shard in enumerate(own, 1):
         account = Account(shard.name, shard.bytes, known, z)
-        found = read_account(to / shard.part)
-        if found is not None and found.same(account):
+        there = read_account(to / shard.part)
+        if there is not None and there.same(account):
             mapped.there += 1
             continue
-        dataset = data.load(place_of(source, shard), **reading or {})
-        skipped = [list(pair) for pair in dataset.skipped]
-        n = len(dataset) + len(skipped)
-        account = Account(shard.name, shard.bytes, known, z, n, skipped)
-        write_atomically(to / shard.part, _content(dataset, model.assign_batches(dataset), account))
+        names, found, unread = _assigned(model, place_of(source, shard), reading or {})
+        n = len(names) + len(unread)
+        account = Account(shard.name, shard.bytes, known, z, n, [list(pair) for pair in unread])
+        write_atomically(to / shard.part, _content(names, found, account))
         mapped.done, mapped.samples = mapped.done + 1, mapped.samples + n
-        mapped.skipped += [(f"{shard.name}/{name}", reason) for name, reason in dataset.skipped]
+        mapped.skipped += [(f"{shard.name}/{name}", reason) for name, reason in unread]
         tell(f"{number:,} of {len(own):,} shards: {shard.part}, {n:,} samples")
     return mapped
+
+
+def _assigned(
+    model: Any, place: str, reading: dict[str, Any]
+) -> tuple[Sequence[str], Iterable[tuple[np.ndarray, ...]], Sequence[tuple[str, str]]]:
+    """The names of the samples of a shard, batches of (z, clusters, confidence), and the images that are not read."""
+    if is_empty(place):
+        return [], [(np.empty((0, 0), np.float32), np.empty(0, np.int64), np.empty(0, np.float32))], []
+    dataset = data.load(place, **reading)
+    return dataset.names, model.assign_batches(dataset), dataset.skipped
 
 
 def _prepared(to: Path, manifest: Manifest) -> Path:
@@ -147,7 +155,7 @@ def read_account(path: Path) -> Account | None:
     return None
 
 
-def _content(dataset: Dataset, found: Iterable[tuple[np.ndarray, ...]], account: Account) -> bytes:
+def _content(names: Sequence[str], found: Iterable[tuple[np.ndarray, ...]], account: Account) -> bytes:
     """A Parquet file with shard, name, cluster, confidence and perhaps z of each sample; pages have checksums."""
     import pyarrow
     from pyarrow import parquet
@@ -155,11 +163,11 @@ def _content(dataset: Dataset, found: Iterable[tuple[np.ndarray, ...]], account:
     z, labels, confidence = _joined(found, account.z)
     columns = {
         "shard": pyarrow.DictionaryArray.from_arrays(np.zeros(len(labels), np.int32), [account.shard]),
-        "name": pyarrow.array([str(name) for name in dataset.names], pyarrow.string()),
+        "name": pyarrow.array([str(name) for name in names], pyarrow.string()),
         "cluster": pyarrow.array(labels.astype(np.int32)),
         "confidence": pyarrow.array(confidence.astype(np.float32)),
     }
-    if account.z:
+    if account.z and len(labels):
         columns["z"] = pyarrow.FixedSizeListArray.from_arrays(z.reshape(-1), z.shape[1])
     table = pyarrow.table(columns).replace_schema_metadata({ACCOUNT: json.dumps(asdict(account))})
     sink = pyarrow.BufferOutputStream()

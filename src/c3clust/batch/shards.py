@@ -4,12 +4,13 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from c3clust.data.io import remote
+from c3clust.data.io.cells import open_parquet
 from c3clust.data.sources.folder import has_images
 from c3clust.data.sources.shards import tar_files
 from c3clust.errors import InputError
 from c3clust.files.schema import Count
 
-__all__ = ["Shard", "own_shards", "parse_part", "place_of", "shards_of"]
+__all__ = ["Shard", "is_empty", "own_shards", "parse_part", "place_of", "shards_of"]
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,14 @@ def place_of(source: str, shard: Shard) -> str:
         return str(Path(source) / shard.name)
     folder = source.rstrip("/") if "*" not in source and not source.endswith(".tar") else source.rpartition("/")[0]
     return f"{folder}/{shard.name}"
+
+
+def is_empty(place: str) -> bool:
+    """Whether a shard is a Parquet file without rows, as engines write one for an empty partition."""
+    if not place.endswith(".parquet"):
+        return False
+    with open_parquet(Path(place)) as file:
+        return bool(file.metadata.num_rows == 0)
 
 
 def parse_part(text: str | None) -> tuple[int, int]:

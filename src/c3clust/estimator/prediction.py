@@ -121,7 +121,7 @@ class Fitted(ClusterCount, ScikitLearn):
         pixel_max = None if reset else self.preprocessor_.pixel_max
         if isinstance(X, Dataset):
             return data.load(X, pixel_max=pixel_max)
-        if isinstance(X, np.ndarray | Tensor) and X.ndim > 2:
+        if isinstance(X, np.ndarray) and X.ndim > 2:
             views = embeddings if reset else tuple(X.shape[2:]) == self.preprocessor_.shape
             return data.load(X, embeddings=views, pixel_max=pixel_max)
         if np.ma.is_masked(X) or (isinstance(X, np.ndarray) and not reset and self._takes_rows):
@@ -130,7 +130,6 @@ class Fitted(ClusterCount, ScikitLearn):
             return self._read_sparse(X, reset)
         if data.are_texts(X) or (data.is_frame(X) and (data.has_gaps_or_words(X) or (not reset and self._takes_rows))):
             return data.load(X, **({} if reset else options()))
-        X = X.detach().cpu().numpy() if isinstance(X, Tensor) else X
         if isinstance(X, np.ndarray):
             data.check_whole_numbers(X)
         return data.load(validate_data(self, X, reset=reset, dtype=[np.float64, np.float32]))

@@ -100,9 +100,9 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def move(source: Path, target: Path) -> None:
-    """Rename a complete file, whose content is on the disk, and flush the folder. A link at the target is replaced.
+    """Rename a complete file or folder, whose content is on the disk, and flush the folder. A link is replaced.
 
-    On Windows a file that somebody reads cannot be replaced: it is tried again, for about a second.
+    On Windows what somebody reads cannot be renamed or replaced: it is tried again, for about a second.
     """
     for pause in PAUSES if WINDOWS else ():
         try:

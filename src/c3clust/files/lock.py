@@ -5,6 +5,7 @@ moment. Who finds it held waits for `wait` seconds, and is then refused.
 """
 
 import contextlib
+import errno
 import json
 import os
 import socket
@@ -23,11 +24,15 @@ __all__ = ["MOMENT", "locked"]
 NAME = "lock"
 MOMENT = 10.0  # seconds that a short command waits for another one
 MOST = 10_000  # bytes of the file
+NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 
 @contextmanager
-def locked(folder: Path, wait: float = 0.0) -> Iterator[None]:
-    """Hold the lock of `folder`; RunError if another process holds it. The file names the owner, for the message."""
+def locked(folder: Path, wait: float = 0.0, required: bool = True) -> Iterator[None]:
+    """Hold the lock of `folder`; RunError if another process holds it. The file names the owner, for the message.
+
+    required: False goes on without a lock on a file system that has none, as of some servers.
+    """
     path = folder.absolute() / NAME
     if not folder.is_dir():
         raise RunError(f"{folder} does not exist, or is not a folder.")
@@ -40,7 +45,11 @@ def locked(folder: Path, wait: float = 0.0) -> Iterator[None]:
             f"{path.parent} is in use by {_owner(path)}: wait for it to end, or choose another folder."
         ) from None
     except OSError as error:
-        raise RunError(f"{path.parent} cannot be written: {error.strerror}.") from None
+        if required or error.errno not in NO_LOCKS:
+            raise RunError(f"{path.parent} cannot be written: {error.strerror}.") from None
+        remove(path)
+        yield
+        return
     try:
         with contextlib.suppress(OSError), append_to(path) as file:
             file.truncate(0)

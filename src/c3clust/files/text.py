@@ -8,14 +8,17 @@ The rules (docs/SECURITY.md):
   no file can hold, as escapes.
 """
 
+import codecs
 import re
 import unicodedata
 from typing import Any
 
-__all__ = ["duration", "encoded", "from_cell", "printable", "to_cell"]
+__all__ = ["duration", "encoded", "encoding", "from_cell", "printable", "separator", "to_cell"]
 
 NUMBER = re.compile(r"[+-]?\d+(\.\d+)?(e[+-]?\d+)?", re.IGNORECASE)
 FORMULA = re.compile(r"'*[=+\-@\t\r]")
+UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+SEPARATORS = ",;\t|"
 LONE = re.compile("[\ud800-\udc7f\udd00-\udfff]")  # surrogates that do not stand for a byte
 
 
@@ -49,6 +52,24 @@ def from_cell(text: str) -> str:
 def encoded(text: str) -> bytes:
     """The text as bytes for a file."""
     return LONE.sub(lambda found: _escape(found[0]), text).encode("utf-8", "surrogateescape")
+
+
+def encoding(start: bytes) -> str:
+    """The encoding of a file of text that starts like this: UTF-16 if it says so (PowerShell, Excel), else UTF-8.
+
+    >>> encoding(b"\\xff\\xfea\\0"), encoding(b"abc")
+    ('utf-16', 'utf-8-sig')
+    """
+    return "utf-16" if start.startswith(UTF_16) else "utf-8-sig"
+
+
+def separator(header: str) -> str:
+    """The separator of a CSV file with this first line: the most frequent one of comma, semicolon, tab and bar.
+
+    >>> separator("name;cluster, old;size")
+    ';'
+    """
+    return max(SEPARATORS, key=header.count)
 
 
 def duration(seconds: float | None) -> str:

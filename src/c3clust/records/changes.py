@@ -21,10 +21,13 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from c3clust.errors import RunError
-from c3clust.files.atomic import make_folder, read_json, sync, write_atomically
+from c3clust.files.atomic import make_folder, move, read_json, write_atomically
 from c3clust.files.schema import Clusters, Count, build
 
-__all__ = ["FOLDER", "Change", "at_rest", "clear_changes", "current", "drop_last", "is_folder", "new_change", "states"]
+__all__ = [
+    "FOLDER", "Change", "at_rest", "clear_changes", "clear_folders", "current", "drop_last", "is_folder", "new_change",
+    "states",
+]  # fmt: skip
 
 FOLDER = "changes"
 FILE = "change.json"
@@ -114,8 +117,7 @@ def new_change(run: Path) -> Iterator[Path]:
     partial.mkdir()
     try:
         yield partial
-        os.rename(partial, run / FOLDER / str(len(states(run))))
-        sync(run / FOLDER)
+        move(partial, run / FOLDER / str(len(states(run))))
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise
@@ -124,15 +126,19 @@ def new_change(run: Path) -> Iterator[Path]:
 def drop_last(run: Path) -> None:
     """Remove the last change."""
     last, gone = current(run), run / FOLDER / f".{os.urandom(6).hex()}.partial"
-    os.rename(last, gone)
-    sync(run / FOLDER)
+    move(last, gone)
     shutil.rmtree(gone, ignore_errors=True)
 
 
 def clear_changes(run: Path) -> None:
     """Remove what processes that were killed left in RUN/changes. The caller holds the lock."""
-    if is_folder(run / FOLDER):
-        for path in (run / FOLDER).iterdir():
+    clear_folders(run / FOLDER)
+
+
+def clear_folders(folder: Path) -> None:
+    """Remove the folders in a folder that were being written when their process was killed."""
+    if is_folder(folder):
+        for path in folder.iterdir():
             if PARTIAL.fullmatch(path.name) and is_folder(path):
                 shutil.rmtree(path, ignore_errors=True)
 

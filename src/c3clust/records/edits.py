@@ -316,4 +316,6 @@ def _number(value: Any) -> int:
 
 def _check_name(cluster: int, name: Any) -> None:
     if not isinstance(name, str) or len(name) > MAX_NAME or not (name.isprintable()):
-        raise RunError(f"The name for cluster {cluster} must be one line of at most {MAX_NAME} characters.")
+        raise RunError(
+            f"The name for cluster {cluster} must be one line of at most {MAX_NAME} printable characters, in UTF-8."
+        )

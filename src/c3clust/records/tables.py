@@ -8,7 +8,7 @@ from typing import IO, Any
 
 from c3clust.errors import RunError
 from c3clust.files.atomic import open_regular
-from c3clust.files.text import from_cell, to_cell
+from c3clust.files.text import encoding, from_cell, separator, to_cell
 
 __all__ = ["csv_text", "read_columns"]
 
@@ -23,15 +23,17 @@ def csv_text(header: Sequence[str], rows: Iterable[Iterable[Any]], end: str = "\
 
 
 def _opened(path: Path, any_file: bool) -> IO[str]:
-    options: dict[str, Any] = {"encoding": "utf-8", "errors": "surrogateescape", "newline": ""}
-    return open(path, **options) if any_file else io.TextIOWrapper(open_regular(path), **options)
+    file = path.open("rb") if any_file else open_regular(path)
+    code = encoding(file.peek(2))
+    return io.TextIOWrapper(file, code, "replace" if code == "utf-16" else "surrogateescape", newline="")
 
 
 def read_columns(path: Path, header: Sequence[str], any_file: bool = False) -> list[list[str]]:
     """The columns `header` of a CSV file, as text: of a regular file, or of any that the user names."""
     try:
         with _opened(path, any_file) as file:
-            rows = list(csv.reader(file))
+            first = file.readline()
+            rows = list(csv.reader([first, *file], delimiter=separator(first) if any_file else ","))
     except FileNotFoundError:
         raise RunError(f"{path} does not exist.") from None
     except (OSError, csv.Error) as error:

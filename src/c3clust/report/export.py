@@ -26,8 +26,10 @@ from c3clust.data.io.spans import Span, Unreadable, open_regular, read_span
 from c3clust.data.io.stream import Stream
 from c3clust.errors import InputError
 from c3clust.files.atomic import sync
+from c3clust.files.lock import MOMENT, NAME, locked
 from c3clust.files.text import to_cell
 from c3clust.records.assignments import Assignments
+from c3clust.records.changes import clear_folders
 from c3clust.records.edits import Edits
 from c3clust.records.record import RunRecord
 from c3clust.records.state import State
@@ -35,7 +37,7 @@ from c3clust.report.sprites import as_pictures
 
 __all__ = [
     "INDEX", "NO_CLUSTER", "UNSURE", "Exported", "FreeNames", "Original", "base_name", "export", "export_run",
-    "folder_names", "safe_name", "whole_file", "write_image",
+    "folder_names", "held", "safe_name", "whole_file", "write_image",
 ]  # fmt: skip
 
 UNSURE = "unsure"
@@ -167,12 +169,22 @@ def safe_name(name: str) -> str:
     >>> safe_name("../a<b>.png"), safe_name("CON.txt"), safe_name("...")
     ('.._a_b_.png', '_CON.txt', '_')
     """
-    clean = re.sub(r'[\x00-\x1f\x7f<>:"/\\|?*]', "_", name).strip(" ").rstrip(". ") or "_"
+    clean = re.sub(r'[\x00-\x1f\x7f<>:"/\\|?*]', "_", _writable(name)).strip(" ").rstrip(". ") or "_"
     stem, dot, suffix = clean.rpartition(".")
     if len(clean.encode("utf-8", "surrogateescape")) > LONGEST:
         keep = dot + suffix if dot and len(suffix) <= 10 else ""
         clean = (_cut(stem if keep else clean, LONGEST - len(keep)) + keep).rstrip(". ")
     return f"_{clean}" if clean.split(".")[0].lower() in _RESERVED or clean in (".", "..") else clean
+
+
+def _writable(name: str) -> str:
+    """The name, with _ for letters that the encoding of file names does not have (it need not be UTF-8)."""
+    while True:
+        try:
+            os.fsencode(name)
+            return name
+        except UnicodeEncodeError as error:
+            name = name[: error.start] + "_" * (error.end - error.start) + name[error.end :]
 
 
 def _cut(text: str, most: int) -> str:
@@ -197,31 +209,45 @@ def _checked(files: Sequence[Original] | None, x: Any, n: int, min_confidence: f
 
 
 @contextmanager
-def _all_or_nothing(to: Path) -> Iterator[Path]:
-    """A folder in `to`, whose files are moved to `to` when they are complete and on the disk; none if that fails."""
-    made, partial = not to.exists(), to / f".{os.urandom(6).hex()}.partial"
+def held(to: Path) -> Iterator[list[Path]]:
+    """Hold the lock of a folder that images are copied into, made if there is none; gives what is in it already."""
+    made = not to.exists()
     try:
         to.mkdir(parents=True, exist_ok=True)
-        if any(to.iterdir()):
-            raise InputError(f"{to} is not empty: an export never overwrites files. Give a new folder.")
-        partial.mkdir()
-        yield partial
-        if hasattr(os, "sync"):  # one flush of all files takes less time than one of each
-            os.sync()
-        for path in sorted(partial.iterdir(), key=lambda path: path.name == INDEX):  # the index is the last
-            os.rename(path, to / path.name)
-        partial.rmdir()
-        sync(to)
+        with locked(to, MOMENT, required=False):
+            clear_folders(to)
+            yield [path for path in to.iterdir() if path.name != NAME]
     except BaseException as error:
-        shutil.rmtree(partial, ignore_errors=True)
         if made:
             with suppress(OSError):
                 to.rmdir()
         if isinstance(error, OSError):
-            raise InputError(
-                f"{to} cannot be written: {error.strerror or error}. Nothing was exported: give another folder."
-            ) from None
+            raise InputError(f"{to} cannot be written: {error.strerror or error}. Give another folder.") from None
         raise
+
+
+@contextmanager
+def _all_or_nothing(to: Path) -> Iterator[Path]:
+    """A folder in `to`, whose files are moved to `to` when they are complete and on the disk; none if that fails."""
+    with held(to) as there:
+        if there:
+            raise InputError(f"{to} is not empty: an export never overwrites files. Give a new folder.")
+        partial = to / f".{os.urandom(6).hex()}.partial"
+        try:
+            partial.mkdir()
+            yield partial
+            if hasattr(os, "sync"):  # one flush of all files takes less time than one of each
+                os.sync()
+            for path in sorted(partial.iterdir(), key=lambda path: path.name == INDEX):  # the index is the last
+                os.rename(path, to / path.name)
+            partial.rmdir()
+            sync(to)
+        except BaseException as error:
+            shutil.rmtree(partial, ignore_errors=True)
+            if isinstance(error, OSError):
+                why = error.strerror or error
+                raise InputError(f"{to} cannot be written: {why}. Nothing was exported: give another folder.") from None
+            raise
 
 
 def base_name(name: str, original: Original) -> str:

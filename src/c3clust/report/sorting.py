@@ -8,10 +8,11 @@ the same name, byte for byte, is not copied again. new-1.html, new-2.html, ... s
 import csv
 import filecmp
 import os
+import re
 import shutil
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from typing import Any
 from c3clust import data
 from c3clust.data.io.stream import Stream
 from c3clust.errors import InputError
-from c3clust.files.atomic import sync, write_atomically
+from c3clust.files.atomic import remove, sync, write_atomically
 from c3clust.files.text import encoded, from_cell
 from c3clust.records.assignments import Assignments
 from c3clust.records.edits import Edits
@@ -32,6 +33,7 @@ from c3clust.report.export import (
     Original,
     base_name,
     folder_names,
+    held,
     whole_file,
     write_image,
 )
@@ -40,6 +42,7 @@ from c3clust.report.sorted_page import sorted_page
 __all__ = ["Sorted", "originals", "sort_into"]
 
 COLUMNS = ["name", "file", "cluster", "cluster_name", "confidence"]
+INSIDE = re.compile(r"(?!\.\.?/)[^/\\:\0]+/.+", re.DOTALL)  # FOLDER/FILE
 
 
 @dataclass
@@ -85,17 +88,32 @@ def sort_into(
     """
     if not 0 <= min_confidence <= 1:
         raise InputError(f"min_confidence={min_confidence} is outside [0, 1]: it is compared with a probability.")
-    rows, done = _read_index(to), Sorted(to)
-    folders, taken = _folders(edits, rows), FreeNames(to)
+    done = Sorted(to)
+    with held(to) as present:
+        _add(done, _read_index(to, present), found, edits, files, x, min_confidence, link)
+    return done
+
+
+def _add(
+    done: Sorted,
+    rows: Sequence[Mapping[str, str]],
+    found: Assignments,
+    edits: Edits,
+    files: Sequence[Original],
+    x: Any,
+    min_confidence: float,
+    link: bool,
+) -> None:
+    """rows: of the index so far."""
+    to, folders, taken = done.to, _folders(edits, rows), FreeNames(done.to)
     there: dict[str, list[Path]] = {}
     for row in rows:
         there.setdefault(row["name"], []).append(to / row["file"])
-    made = not to.exists()
     partial = to / f".{os.urandom(6).hex()}.partial"
     placed: list[tuple[Path, Path]] = []
     new: list[dict[str, Any]] = []
     try:
-        partial.mkdir(parents=True)
+        partial.mkdir()
         for i, name in enumerate(found.names):
             cluster, sure = int(found.clusters[i]), bool(found.confidence[i] >= min_confidence)
             folder = folders[cluster] if sure or cluster < 0 else UNSURE
@@ -111,36 +129,35 @@ def sort_into(
             done.folders[folder] = done.folders.get(folder, 0) + 1
             named = "no cluster" if cluster < 0 else edits.name(cluster)
             new.append(dict(zip(COLUMNS, (name, f"{folder}/{file}", cluster, named, found.confidence[i]), strict=True)))
-        _put(placed)
-        if new or not rows:
-            write_atomically(to / INDEX, encoded(csv_text(COLUMNS, (row.values() for row in [*rows, *new]), end="\n")))
+        with _taken_back(placed):
+            _put(placed)
+            if new or not rows:
+                every = (row.values() for row in [*rows, *new])
+                write_atomically(to / INDEX, encoded(csv_text(COLUMNS, every, end="\n")))
         if new:
             done.page = _free_page(to)
             write_atomically(done.page, encoded(sorted_page(new)))
-    except BaseException as error:
+    finally:
         shutil.rmtree(partial, ignore_errors=True)
-        if made:
-            with suppress(OSError):
-                to.rmdir()
-        if isinstance(error, OSError):
-            raise InputError(f"{to} cannot be written: {error.strerror or error}. Give another folder.") from None
-        raise
-    shutil.rmtree(partial, ignore_errors=True)
     sync(to)
-    return done
 
 
-def _read_index(to: Path) -> list[dict[str, str]]:
-    """The rows of the index of an earlier export; none of a folder that is new or empty."""
+def _read_index(to: Path, present: Sequence[Path]) -> list[dict[str, str]]:
+    """The rows of the index of an earlier export; none of a folder that is new or empty. present: what is in it."""
     path = to / INDEX
     if not path.exists():
-        if to.exists() and (not to.is_dir() or any(to.iterdir())):
+        if present:
             raise InputError(f"{to} exists and has no {INDEX}: it is no export of c3clust. Give a new folder, or one.")
         return []
-    with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
+    with open(path, encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
         rows = [{key: from_cell(value or "") for key, value in row.items() if key} for row in csv.DictReader(file)]
     if any(set(row) != set(COLUMNS) for row in rows):
         raise InputError(f"{path} is not the index of an export: it needs the columns {', '.join(COLUMNS)}.")
+    for row in rows:
+        if not INSIDE.fullmatch(row["file"]):
+            raise InputError(
+                f"{path} names {row['file'][:200]!r}, which is not in one of its folders: repair this row."
+            )
     return [{name: row[name] for name in COLUMNS} for row in rows]
 
 
@@ -158,6 +175,22 @@ def _folders(edits: Edits, rows: Sequence[Mapping[str, str]]) -> dict[int, str]:
     return folders
 
 
+@contextmanager
+def _taken_back(placed: Sequence[tuple[Path, Path]]) -> Iterator[None]:
+    """If the index cannot be written, what it would have listed is removed again."""
+    folders = {target.parent for _, target in placed if not target.parent.exists()}
+    try:
+        yield
+    except BaseException:
+        for copy, target in placed:
+            if not os.path.lexists(copy):  # it has its name
+                remove(target)
+        for folder in folders:
+            with suppress(OSError):
+                folder.rmdir()
+        raise
+
+
 def _put(placed: Sequence[tuple[Path, Path]]) -> None:
     """Give the copies their names. A file that somebody else made meanwhile is not overwritten."""
     if hasattr(os, "sync"):  # one flush of all files takes less time than one of each
@@ -167,6 +200,8 @@ def _put(placed: Sequence[tuple[Path, Path]]) -> None:
         if target.exists() or target.is_symlink():
             raise InputError(f"{target} was made meanwhile: nothing is overwritten. Start again.")
         os.rename(copy, target)
+    for folder in {target.parent for _, target in placed}:
+        sync(folder)
 
 
 def _same(there: Path, copy: Path) -> bool:

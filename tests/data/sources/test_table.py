@@ -117,8 +117,26 @@ def test_a_table_that_cannot_be_used_gets_one_sentence(tmp_path, text, options, 
 
 def test_a_table_in_another_encoding(tmp_path):
     (tmp_path / "t.csv").write_bytes(b"caf\xe9,b\n1,2\n")
-    with pytest.raises(DataError, match="UTF-8"):
+    with pytest.raises(DataError, match=r"is not in UTF-8.*in Excel as CSV UTF-8"):
         data.load(tmp_path / "t.csv")
+
+
+def test_a_table_in_utf_16(tmp_path):
+    """As PowerShell and Excel write it, with a byte order mark; without one it is no text."""
+    for code in ("utf-16-le", "utf-16-be"):
+        (tmp_path / "t.csv").write_bytes("\ufeffgröße;b\n1,5;2\n2,5;1\n".encode(code))
+        table = data.load(tmp_path / "t.csv")
+        assert [column.name for column in table.columns] == ["größe", "b"]
+        assert table.x[:, 0].tolist() == [1.5, 2.5]
+    (tmp_path / "t.csv").write_bytes("a,b\n1,2\n".encode("utf-16-le"))
+    with pytest.raises(DataError, match="zero bytes"):
+        data.load(tmp_path / "t.csv")
+
+
+@pytest.mark.parametrize("cells", [("1.234,50", "17", "-2.000.000,5"), ("1,234.50", "17", "-2,000,000.5")])
+def test_separators_of_thousands_beside_decimals(tmp_path, cells):
+    table = data.load(csv(tmp_path, "a;b\n" + "".join(f"{cell};x\n" for cell in cells)))
+    assert table.x[:, 0].tolist() == [1234.5, 17, -2000000.5]
 
 
 def test_parquet_with_types_of_its_own(tmp_path):

@@ -53,3 +53,8 @@ def test_a_list_with_something_else_in_it_is_not_taken_for_texts():
 def test_the_fingerprint_is_of_the_words_and_their_bounds():
     prints = {data.fingerprint(data.load(texts)) for texts in (["ab", "c"], ["a", "bc"], ["ab", "d"], ["ab", "c"])}
     assert len(prints) == 3
+
+
+def test_texts_in_utf_16(tmp_path):
+    (tmp_path / "t.txt").write_text("größe\nzwei\n", encoding="utf-16")
+    assert data.load(tmp_path / "t.txt").x.tolist() == ["größe", "zwei"]

@@ -1,8 +1,9 @@
 """Reads CSV files, Parquet files and data frames as cells: for each column a list of text, numbers and None (missing).
 
 An empty cell and the texts NA, N/A, NaN, null and ?, in upper or lower case, are missing values. A CSV file is in
-UTF-8; its separator is the most frequent one of comma, semicolon, tab and bar in its first line. A column of numbers
-may have decimal commas, unless each could be a separator of thousands (1,234).
+UTF-8, or in UTF-16 with a byte order mark; its separator is the most frequent one of comma, semicolon, tab and bar in
+its first line. A column of numbers may have decimal commas, unless each could be a separator of thousands (1,234), and
+separators of thousands beside decimals (1.234,50 or 1,234.50).
 """
 
 import csv
@@ -21,15 +22,17 @@ import numpy as np
 
 from c3clust.data.io.budget import Budget, repeated_columns, spend_on_parquet, within_budget
 from c3clust.errors import C3ClustError, DataError, MissingExtraError, first_line
+from c3clust.files.text import encoding, separator
 
 LABELS = ("label", "labels", "class", "target", "y", "fine_label")  # names of a column of true labels
 
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "?"})
-SEPARATORS = ",;\t|"
 BATCH = 4096  # rows of a Parquet file that are read at a time
 SIMPLE = ({str}, {int}, {float})  # types of a column's cells that numpy converts at once, as float() does
 COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
 THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+")
+GROUPED = re.compile(r"[+-]?(\d+|[1-9]\d{0,2}(,\d{3})+)(\.\d+)?")  # 1,234.50
+SIGNS: tuple[dict[int, int], ...] = ({}, str.maketrans(",.", ".,"))  # decimal points, and commas
 Cells = dict[str, list[Any]]
 
 
@@ -87,13 +90,20 @@ def numbers(column: list[Any]) -> np.ndarray | None:
 
 
 def _with_points(column: list[Any]) -> list[Any]:
-    """The column with decimal points, if its cells are text with decimal commas.
+    """The column with decimal points, if its cells are text with decimal commas, or with separators of thousands too.
 
     >>> _with_points(["1,5", "-2", ""]), _with_points(["1,500", "2,000"]), _with_points(["1,5", "1.5"])
     (['1.5', '-2', ''], ['1,500', '2,000'], ['1,5', '1.5'])
+    >>> _with_points(["1.234,5", "2"]), _with_points(["1,234.5", "2"])
+    (['1234.5', '2'], ['1234.5', '2'])
     """
     given = [cell.strip() for cell in column if isinstance(cell, str) and not is_missing(cell)]
     commas = [cell for cell in given if "," in cell]
+    if any("." in cell for cell in commas):  # which of the two comes last is the decimal sign
+        for table in SIGNS:
+            if all(GROUPED.fullmatch(cell.translate(table)) for cell in given):
+                return [c.translate(table).replace(",", "") if isinstance(c, str) else c for c in column]
+        return column
     if not commas or any("." in cell for cell in given) or not all(COMMA.fullmatch(cell) for cell in commas):
         return column
     if all(THOUSANDS.fullmatch(cell) for cell in commas):
@@ -117,10 +127,12 @@ def words(column: list[Any]) -> list[str | None] | None:
 
 def _read_csv(path: Path, rows: int | None) -> tuple[Sequence[str], list[list[str]]]:
     """Header and rows, without empty lines."""
-    with csv_errors(path), path.open(newline="", encoding="utf-8-sig") as file:
+    with csv_errors(path), path.open("rb") as start, path.open(newline="", encoding=encoding(start.read(2))) as file:
         first = file.readline()
+        if "\0" in first:
+            raise DataError(f"{path} contains zero bytes and is not a text file. Save it as CSV in UTF-8.")
         file.seek(0)
-        lines = (line for line in csv.reader(file, delimiter=max(SEPARATORS, key=first.count)) if line)
+        lines = (line for line in csv.reader(file, delimiter=separator(first)) if line)
         header = [name.strip() or f"column {i}" for i, name in enumerate(next(lines, []), 1)]
         found = list(islice(lines, rows))
     return unique_columns(header, path), found
@@ -138,8 +150,11 @@ def unique_columns(names: Sequence[str], path: Path) -> Sequence[str]:
 def csv_errors(path: Path) -> Iterator[None]:
     try:
         yield
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise DataError(f"{path} cannot be read as CSV in UTF-8 ({error}). Write it again.") from error
+    except UnicodeError as error:
+        way = "Save it again, in Excel as CSV UTF-8, or convert it: iconv -f LATIN1 -t UTF-8."
+        raise DataError(f"{path} is not in UTF-8 ({error}). {way}") from error
+    except (OSError, csv.Error) as error:
+        raise DataError(f"{path} cannot be read as CSV ({error}). Write it again.") from error
 
 
 def _read_parquet(path: Path, rows: int | None) -> Cells:

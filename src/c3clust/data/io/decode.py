@@ -36,17 +36,20 @@ SIDEWAYS = ("TRANSPOSE", "ROTATE_270", "TRANSVERSE", "ROTATE_90")  # width and h
 JPEG = ("JPEG", "MPO")
 REDUCED = 16  # times the limit of pixels: the size of a JPEG that is decoded at a reduced scale
 TOO_LARGE = "too large"  # how the reason begins for images that could be read, but are not
+SYSTEM = ("__MACOSX", "@eaDir")  # folders of metadata of macOS, and of thumbnails of Synology's servers
 POINTER = b"version https://git-lfs.github.com/"
 
 
 def is_image_name(name: str) -> bool:
-    """Whether a file name is that of an image: a known extension, not hidden, not in a __MACOSX folder.
+    """Whether a file name is that of an image: a known extension, not hidden, not made by a system (SYSTEM).
 
     >>> is_image_name("a/b.JPEG"), is_image_name("a/._b.jpg"), is_image_name("a/notes.txt")
     (True, False, False)
+    >>> is_image_name("@eaDir/b.jpg/SYNOPHOTO_THUMB_M.jpg")
+    False
     """
     parts = name.replace("\\", "/").split("/")
-    hidden = any((part.startswith(".") and part not in (".", "..")) or part == "__MACOSX" for part in parts)
+    hidden = any((part.startswith(".") and part not in (".", "..")) or part in SYSTEM for part in parts)
     return not hidden and parts[-1].lower().endswith(extensions())
 
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from pathlib import PurePosixPath
 
-from c3clust.data.io.decode import HEIF, extensions, is_image_name
+from c3clust.data.io.decode import HEIF, SYSTEM, extensions, is_image_name
 
 __all__ = ["LeftOut"]
 
@@ -22,7 +22,7 @@ class LeftOut:
         if is_image_name(name):
             return True
         file = PurePosixPath(name)
-        if "__MACOSX" in file.parts or file.name.startswith("._"):  # metadata of macOS
+        if any(part in SYSTEM for part in file.parts) or file.name.startswith("._"):  # metadata of a system
             return False
         if file.name.lower().endswith(extensions()):
             self.hidden += 1

@@ -102,19 +102,25 @@ def _stays(x: NpyFile) -> bool:
 
 
 def from_dlpack(x: Any) -> Any:
-    """An array of another library (JAX, CuPy, TensorFlow) as one of numpy; anything else is returned unchanged."""
-    if isinstance(x, np.ndarray) or hasattr(x, "detach") or not hasattr(x, "__dlpack__"):
+    """An array of another library (torch, JAX, CuPy, TensorFlow) as one of numpy; anything else stays as it is."""
+    if isinstance(x, np.ndarray) or not hasattr(x, "__dlpack__"):
         return x
+    if hasattr(x, "detach"):  # a torch tensor, on any device
+        return _of_torch(x)
     try:
         return np.from_dlpack(x)
     except Exception:  # on another device, or of a type that numpy does not have
         import torch
 
         try:
-            found = torch.from_dlpack(x).detach().cpu()
+            return _of_torch(torch.from_dlpack(x))
         except Exception as error:
             raise InputError(f"The array cannot be used: {first_line(error)}. Give an array of numpy.") from error
-        return (found.float() if found.dtype == torch.bfloat16 else found).numpy()
+
+
+def _of_torch(x: Any) -> np.ndarray:
+    x = x.detach().cpu()
+    return np.asarray(x.float() if str(x.dtype) == "torch.bfloat16" else x)  # numpy has no bfloat16
 
 
 def label_codes(y: Any, n: int, place: str) -> tuple[np.ndarray, list[str]]:
@@ -127,8 +133,6 @@ def label_codes(y: Any, n: int, place: str) -> tuple[np.ndarray, list[str]]:
 
 
 def _as_numbers(x: Any) -> np.ndarray:
-    if hasattr(x, "detach"):  # a torch tensor, on any device
-        x = x.detach().cpu()
     try:
         x = x[:] if isinstance(x, NpyFile) else np.asarray(from_dlpack(x))
     except (ValueError, TypeError) as error:

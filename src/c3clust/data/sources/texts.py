@@ -1,7 +1,8 @@
 """Texts: a .txt file with one text per line, a column of a table, or a list of str.
 
-Empty texts are left out, with a note; the others are named by their line numbers. Files are in UTF-8. A .txt file whose
-lines all end like image files is a list of images (manifest.py), unless `kind` is "text".
+Empty texts are left out, with a note; the others are named by their line numbers. Files are in UTF-8, or in UTF-16 with
+a byte order mark. A .txt file whose lines all end like image files is a list of images (manifest.py), unless `kind` is
+"text".
 """
 
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from c3clust.data.samples import Dataset, Texts
 from c3clust.data.source import Claim, Options
 from c3clust.data.sources import manifest
 from c3clust.errors import DataError, InputError
+from c3clust.files.text import encoding
 
 
 def claims(path: Path) -> Claim:
@@ -27,7 +29,8 @@ def read(path: Path, options: Options, name: str | None = None) -> Dataset:
         content = path.read_bytes()
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}.") from error
-    paths = _lines(content.decode("utf-8-sig", "surrogateescape"))  # file names may have any bytes
+    code = encoding(content)
+    paths = _lines(content.decode(code, "replace" if code == "utf-16" else "surrogateescape"))  # names have any bytes
     if options.kind == "image" or (options.kind is None and manifest.are_image_paths(paths)):
         return manifest.read_paths(path, paths, options)
     return from_texts(_lines(_decoded(path, content)), str(path), first=1)
@@ -40,7 +43,7 @@ def _lines(text: str) -> list[str]:
 
 def _decoded(path: Path, content: bytes) -> str:
     try:
-        text = content.decode("utf-8-sig")
+        text = content.decode(encoding(content))
     except UnicodeDecodeError as error:
         line, byte = error.object[: error.start].count(b"\n") + 1, f"0x{error.object[error.start]:02x}"
         way = "Convert it, for example with: iconv -f LATIN1 -t UTF-8."
