@@ -161,7 +161,7 @@ class DAC(OptimiserFields, TargetFields, LabelFields, Clusterer):
         self._check_stage()
 
     def _stages(self, context: TrainingContext) -> list[Stage]:
-        return [self._stage("dac", self._epochs(context, 600 // self.passes, 15, 400))]
+        return [self._stage("dac", self._epochs(context, 600 // self.passes, -(-15 // self.passes), 400))]
 
     def _fit(self, context: TrainingContext) -> LabelNet:
         [stage] = self._stages(context)

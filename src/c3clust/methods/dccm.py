@@ -161,7 +161,7 @@ class DCCM(OptimiserFields, TargetFields, NetworkFields, Clusterer):
         return CorrelationNet(f, width, shallow_channels(f, shape), self.n_clusters_)
 
     def _stages(self, context: TrainingContext) -> list[Stage]:
-        return [self._stage("dccm", self._epochs(context, 600 // self.passes, 15, 400))]
+        return [self._stage("dccm", self._epochs(context, 600 // self.passes, -(-15 // self.passes), 400))]
 
     def _fit(self, context: TrainingContext) -> CorrelationNet:
         network = context.build(self._build_network)

@@ -184,7 +184,7 @@ class GATCluster(TargetFields, NetworkFields, Clusterer):
         return AttentionNet(f, width, deep_channels(f, width), self.n_clusters_)
 
     def _stages(self, context: TrainingContext) -> list[Stage]:
-        return [self._stage("gatcluster", self._epochs(context, 450 // self.passes, 15, 400))]
+        return [self._stage("gatcluster", self._epochs(context, 450 // self.passes, -(-15 // self.passes), 400))]
 
     def _fit(self, context: TrainingContext) -> AttentionNet:
         network = context.build(self._build_network)
