@@ -7,11 +7,11 @@ is maximised.
 Shapes: N samples per batch, M clusters, C channels of the shallow map.
 
 Departures from the released code (Cory-M/DCCM, main.py, utils and models/dim_Model.py): by default targets are those of
-each batch, of 1,000 samples for ten passes there, as with target_size=1000 and passes=10; cosines are not divided by
-the largest of the batch, which is 1 up to rounding; a random neighbour and one non-neighbour per sample, the first in
-the batch and two there; the discriminator has one hidden layer of 128 channels, two of 512 there; Adam replaces
-RMSprop. As there: the logits are normalised over the batch for the assignments, and taken before that for the mutual
-information.
+each batch, of 1,000 samples for ten passes of two views there, as with target_size=1000 and passes=20 (in evaluation
+mode, not with the statistics of these samples); cosines are not divided by the largest of the batch, which is 1 up to
+rounding; a random neighbour and one non-neighbour per sample, the first in the batch and two there; the discriminator
+has one hidden layer of 128 channels, two of 512 there; Adam replaces RMSprop. As there: the logits are normalised over
+the batch for the assignments, and taken before that for the mutual information.
 """
 
 from typing import final
