@@ -152,6 +152,17 @@ def party(net):
     return with_state(PARTYObjective(None, 0.1, 0.01), targets=torch.ones(N, 4, dtype=torch.float64))
 
 
+def edesc(net):
+    targets = torch.rand(N, 3, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+    return with_state(EDESCObjective(0.1), targets=targets / targets.sum(dim=1, keepdim=True))
+
+
+def known(objective):
+    """With targets of samples that were assigned before."""
+    c = torch.randn(N, 3, generator=torch.Generator().manual_seed(2), dtype=torch.float64).softmax(dim=1)
+    return with_state(objective, index=torch.arange(N), c=c)
+
+
 CASES = {  # network, objective of the network
     "cc": (cluster_net, lambda net: CCObjective(0.5, 1.0)),
     "warming up": (cluster_net, lambda net: InstanceObjective(0.5)),
@@ -165,6 +176,11 @@ CASES = {  # network, objective of the network
     "self label": (neighbour_net, lambda net: SelfLabelObjective(0.35)),
     "dac": (label_net, lambda net: DACObjective(4)),
     "dac released": (label_net, lambda net: DACObjective(4, "released")),
+    "dac shared targets": (label_net, lambda net: known(DACObjective(4, together=N))),
+    "gatcluster shared targets": (
+        lambda: AttentionNet(encoder(), WIDTH, WIDTH, 3),
+        lambda net: with_state(known(GATClusterObjective(3, together=N)), labels=LABELS),
+    ),
     "ddc": (label_net, lambda net: DDCObjective(0.1)),
     "drc": (label_net, lambda net: DRCObjective(3.0, 1.0, 2.0)),
     "dccm": (lambda: CorrelationNet(encoder(), WIDTH, WIDTH, 3), lambda net: DCCMObjective((5.0, 1.0, 0.5), 0.9, 0.5)),
@@ -202,7 +218,7 @@ CASES = {  # network, objective of the network
     "idec": (lambda: autoencoder(True), lambda net: IDECObjective(net, 0.1)),
     "idecf": (lambda: MembershipNet(autoencoder(), 4, 3), lambda net: IDECFObjective(0.1, 1.5, True)),
     "dcn": (autoencoder, lambda net: DCNObjective(net, 0.05)),
-    "edesc": (lambda: SubspaceNet(Autoencoder((6,), (5,), 6), 3, 2, 5.0), lambda net: EDESCObjective(0.1)),
+    "edesc": (lambda: SubspaceNet(Autoencoder((6,), (5,), 6), 3, 2, 5.0), edesc),
     "party": (lambda: LabelledCodes(Autoencoder((6,), (5,), 4), 4, 3), party),
     "dcgan": (adversaries, lambda net: DCGANObjective()),
     "decnn": (deconvolutional, lambda net: DeCNNObjective(0)),

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from c3clust.methods.edesc import EDESC, SubspaceNet, basis_loss, subspace_affinities
+from c3clust import augment
+from c3clust.methods.edesc import EDESC, EDESCObjective, SubspaceNet, basis_loss, subspace_affinities
 from c3clust.networks.autoencoder import Autoencoder
+from c3clust.training import Batch, TrainingContext
 
 
 def random(*shape, seed=0):
@@ -55,6 +57,30 @@ def test_the_bases_span_the_clusters():
     network.place(z, np.repeat([0, 1], 20))
     labels = subspace_affinities(torch.from_numpy(z), network.bases, 0.1).argmax(dim=1)
     assert labels.tolist() == [0] * 20 + [1] * 20
+
+
+def test_targets_are_those_of_all_samples_before_the_epoch():
+    torch.manual_seed(0)
+    x = np.random.default_rng(0).normal(size=(20, 3)).astype(np.float32)
+    network = SubspaceNet(Autoencoder((3,), (4,), 4), 2, 2, 0.1)
+    context = TrainingContext(x, (3,), augment.policy("none"), 0, torch.device("cpu"))
+    objective, index = EDESCObjective(0.1), torch.tensor([3, 11, 4])
+    objective.refresh(network, context)
+    s = network(torch.from_numpy(x))[1]
+    square = s.square() / s.sum(dim=0)
+    target = (square / square.sum(dim=1, keepdim=True)).detach()
+    with torch.no_grad():
+        network.bases.mul_(1.5)  # a step: the targets stay
+    rows = torch.from_numpy(x)[index]
+    terms = objective(network, Batch(rows, rows, index))
+    z, moved = network(rows)
+    expected = torch.nn.functional.kl_div(moved.log(), target[index], reduction="none").mean()  # the released code's
+    assert terms["cluster_loss"].item() == pytest.approx(expected.item(), abs=1e-7)
+    decoded = torch.nn.functional.mse_loss(network.body.decode(z), network.body.scaled(rows))
+    assert terms["reconstruction_loss"].item() == pytest.approx(decoded.item(), abs=1e-6)
+    other = EDESCObjective(0.1)
+    other.load_state_dict(objective.state_dict())
+    assert torch.equal(other.targets, objective.targets)
 
 
 def test_stages_and_widths():

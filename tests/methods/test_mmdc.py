@@ -20,7 +20,9 @@ def test_the_loss_equals_the_loop():
     total = 0.0
     for row, t in zip(y.tolist(), targets.tolist(), strict=True):
         total += sum((v - (k == t)) ** 2 for k, v in enumerate(row))
-    assert target_loss(y, targets).item() == pytest.approx(total / 5, abs=1e-12)
+    assert target_loss(y, targets).item() == pytest.approx(total / 15, abs=1e-12)
+    expected = torch.nn.functional.mse_loss(y, torch.eye(3).double()[targets])  # as in the released code
+    assert target_loss(y, targets).item() == pytest.approx(expected.item())
     assert target_loss(torch.eye(3), torch.arange(3)).item() == 0
 
 

@@ -2,12 +2,14 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 
-from c3clust.methods.propos import Predicting, ProPosObjective, alignment_loss, prototypes, scattering_loss
+from c3clust.methods.propos import Predicting, ProPos, ProPosObjective, alignment_loss, prototypes, scattering_loss
 from c3clust.networks.readouts import Centred
-from c3clust.training import Batch
+from c3clust.training import Batch, Stage
+from c3clust.training.loop import _optimisers
 
 
 def random(*shape, seed=0):
@@ -52,6 +54,31 @@ def test_one_cluster_has_nothing_to_scatter():
 def network():
     torch.manual_seed(0)
     return Centred(Predicting(torch.nn.Linear(4, 5), 5, 3), 3, 2)
+
+
+def test_the_predictor_starts_small_and_learns_ten_times_as_fast(network):
+    layers = [layer for layer in network.body.q if isinstance(layer, torch.nn.Linear)]
+    assert all(layer.weight.std() < 0.03 and not layer.bias.any() for layer in layers)
+    [group] = [g for g in _optimisers(None, network, Stage("byol", 1, 4, 0.1))["loss"].param_groups if g["rate"] == 10]
+    assert {id(p) for p in group["params"]} == {id(p) for p in network.body.q.parameters()}
+
+
+def test_the_rate_grows_in_stage_1_and_falls_in_stage_2():
+    x = np.random.default_rng(0).random((32, 6)).astype(np.float32)
+    found = ProPos(2, pretrain_epochs=4, epochs=4, batch_size=8, lr=0.01, random_state=0).fit(x)
+    byol, propos = (stage["curves"]["learning_rate"] for stage in found.stages_)
+    assert byol == sorted(byol)
+    assert propos == sorted(propos, reverse=True)
+    assert byol[-1] == pytest.approx(0.01, rel=0.1)
+    assert propos[-1] < 0.001
+
+
+def test_batch_statistics_of_the_target_are_its_own(network):
+    x, norm = torch.randn(2, 6, 4), network.body.target[2][1]
+    with torch.no_grad():
+        network.body.online[2][1].running_mean.fill_(100)
+    ProPosObjective(2, 0.5, 0, 0, 0.5)(network, Batch(*x, torch.arange(6)))
+    assert norm.running_mean.abs().max() < 1
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.1])

@@ -74,11 +74,16 @@ def x():
     return np.random.default_rng(0).random((56, 1, 8, 8)).astype(np.float32)  # 3 steps an epoch, 8 left over
 
 
-@pytest.mark.parametrize(("name", "minutes"), [*((name, 0) for name in TRAINED), ("c3_adaptive", 10), ("dcn", 10)])
-def test_killed_again_and_again(name, minutes, x, tmp_path, monkeypatch):
+SHARED = {"batch_size": 8, "target_size": 24, "passes": 2}  # targets of three batches, and of what remains
+WAYS = [*((name, 0, {}) for name in TRAINED), ("c3_adaptive", 10, {}), ("dcn", 10, {})]
+WAYS += [(name, 0, SHARED) for name in TRAINED if "target_size" in methods.parameters(name)]
+
+
+@pytest.mark.parametrize(("name", "minutes", "changes"), WAYS)
+def test_killed_again_and_again(name, minutes, changes, x, tmp_path, monkeypatch):
     """Each attempt gets a few steps further than the last: all stages, in and between epochs, are resumed."""
-    whole = make(name).fit(x)
-    one, attempts = make(name), 0
+    whole = make(name, **changes).fit(x)
+    one, attempts = make(name, **changes), 0
     while True:
         attempts += 1
         with monkeypatch.context() as patch:
@@ -88,7 +93,7 @@ def test_killed_again_and_again(name, minutes, x, tmp_path, monkeypatch):
                 break
             except Killed:
                 assert attempts < 50
-                one = make(name)
+                one = make(name, **changes)
     assert attempts > 2
     assert_same(whole, one)
     assert not (tmp_path / "run" / "checkpoint").exists()

@@ -13,10 +13,10 @@ for MNIST (vector-1127/DAC, MNIST/mnist.py): one threshold, which falls from 0.9
 cosines within one view. For CIFAR-10 (CIFAR10/cifar10_1.py) the released code has binary cross entropy, a threshold
 from 0.99 to 0.75, and ten times the cross entropy with the assignments of the samples: that is not here.
 
-As in the released code, pairs are chosen by the samples as they are. Departures from it: pairs are chosen in each
-batch, not among 1,000 samples for five passes; the head is linear, two layers there that start from the identity; views
-are those of `augment`, where the code for MNIST turns by 10 degrees, shifts by a tenth and zooms by 5 %; Adam replaces
-RMSprop.
+As in the released code, pairs are chosen by the samples as they are. Departures from it: by default pairs are chosen in
+each batch, among 1,000 samples for five passes there, as with target_size=1000 and passes=5; the head is linear, two
+layers there that start from the identity; views are those of `augment`, where the code for MNIST turns by 10 degrees,
+shifts by a tenth and zooms by 5 %; Adam replaces RMSprop.
 """
 
 from collections.abc import Mapping
@@ -32,6 +32,7 @@ from c3clust.losses.terms import full_precision, pair_bce
 from c3clust.methods._base import Clusterer, parameters
 from c3clust.methods._heads import LabelFields
 from c3clust.methods._optimiser import OptimiserFields
+from c3clust.methods._targets import TargetFields, Targets
 from c3clust.networks.heads import LabelNet
 from c3clust.training import Batch, Stage, TrainingContext
 
@@ -86,10 +87,11 @@ def squared_loss(p_view: Tensor, p: Tensor, threshold: float, shared: bool = Fal
 # 2. Objective
 
 
-class DACObjective:
-    """What one step minimises: the loss of the pairs that λ admits. λ grows with each epoch, and is the state."""
+class DACObjective(Targets):
+    """What one step minimises: the loss of the pairs that λ admits. λ, which grows with each epoch, is state too."""
 
-    def __init__(self, epochs: int, rule: str = "paper") -> None:
+    def __init__(self, epochs: int, rule: str = "paper", together: int = 0, passes: int = 1) -> None:
+        super().__init__(together, passes)
         self.growth, self.lamb, self.rule = MEETING / max(epochs, 1), 0.0, rule
 
     @property
@@ -101,14 +103,14 @@ class DACObjective:
         self.lamb = min(self.lamb + self.growth, MEETING)
 
     def state_dict(self) -> dict[str, Tensor]:
-        return {"lamb": torch.tensor(self.lamb, dtype=torch.float64)}
+        return {"lamb": torch.tensor(self.lamb, dtype=torch.float64), **super().state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
+        super().load_state_dict(state)
         self.lamb = state["lamb"].item()
 
     def __call__(self, network: LabelNet, batch: Batch) -> dict[str, Tensor]:
-        with torch.no_grad():
-            p = network(batch.x)[1]
+        p = self.clean(network, batch)
         if self.rule == "released":
             return {"loss": squared_loss(network(batch.x_a)[1], p, self.threshold, shared=True)}
         p_a, p_b = (network(x)[1] for x in (batch.x_a, batch.x_b))  # [N, M]
@@ -120,7 +122,7 @@ class DACObjective:
 
 @final
 @parameters
-class DAC(OptimiserFields, LabelFields, Clusterer):
+class DAC(OptimiserFields, TargetFields, LabelFields, Clusterer):
     """Cluster with deep adaptive clustering: train on clear pairs of samples first, then on all.
 
     Parameters
@@ -155,13 +157,14 @@ class DAC(OptimiserFields, LabelFields, Clusterer):
 
     def _check_params(self) -> None:
         checks.choice("rule", self.rule, RULES)
+        self._check_targets()
         self._check_stage()
 
     def _stages(self, context: TrainingContext) -> list[Stage]:
-        return [self._stage("dac", self._epochs(context, 600, 15, 400))]
+        return [self._stage("dac", self._epochs(context, 600 // self.passes, -(-15 // self.passes), 400))]
 
     def _fit(self, context: TrainingContext) -> LabelNet:
         [stage] = self._stages(context)
         network = context.build(self._build_network)
-        context.train(stage, network, DACObjective(stage.epochs, self.rule))
+        context.train(stage, network, DACObjective(stage.epochs, self.rule, self.target_size, self.passes))
         return network

@@ -6,8 +6,9 @@ both. The mutual information between the logits and the shallow map of the same 
 is maximised.
 Shapes: N samples per batch, M clusters, C channels of the shallow map.
 
-Departures from the released code (Cory-M/DCCM, main.py, utils and models/dim_Model.py): targets are those of each
-batch, not of 1,000 samples for ten passes of 32; cosines are not divided by the largest of the batch, which is 1 up to
+Departures from the released code (Cory-M/DCCM, main.py, utils and models/dim_Model.py): by default targets are those of
+each batch, of 1,000 samples for ten passes of two views there, as with target_size=1000 and passes=20 (in evaluation
+mode, not with the statistics of these samples); cosines are not divided by the largest of the batch, which is 1 up to
 rounding; a random neighbour and one non-neighbour per sample, the first in the batch and two there; the discriminator
 has one hidden layer of 128 channels, two of 512 there; Adam replaces RMSprop. As there: the logits are normalised over
 the batch for the assignments, and taken before that for the mutual information.
@@ -24,6 +25,7 @@ from c3clust.losses.inputs import check_pairs
 from c3clust.losses.terms import full_precision, pair_bce
 from c3clust.methods._base import Clusterer, NetworkFields, parameters
 from c3clust.methods._optimiser import OptimiserFields
+from c3clust.methods._targets import TargetFields, Targets
 from c3clust.networks import backbone
 from c3clust.networks.heads import LabelNet
 from c3clust.networks.maps import shallow_channels, shallow_map
@@ -80,18 +82,20 @@ def pick(allowed: Tensor) -> Tensor:
     return torch.multinomial(weight.clamp_min(1e-12), 1).squeeze(1)
 
 
-class DCCMObjective:
+class DCCMObjective(Targets):
     """What one step minimises: 5 L_label + L_graph + 0.05 L_MI, with the weights given."""
 
-    def __init__(self, weights: tuple[float, float, float], graph: float, label: float) -> None:
+    def __init__(
+        self, weights: tuple[float, float, float], graph: float, label: float, together: int = 0, passes: int = 1
+    ) -> None:
+        super().__init__(together, passes)
         self.weights, self.graph, self.label = weights, graph, label
 
     def __call__(self, network: CorrelationNet, batch: Batch) -> dict[str, Tensor]:
-        with torch.no_grad():
-            target = dist.gather(network(batch.x)[1])
-            unit = F.normalize(target, dim=1)
-            similar = unit @ unit.T >= self.graph  # [N, N]
-            i = dist.rank() * len(batch.x) + torch.arange(len(batch.x), device=unit.device)  # the own rows
+        target = dist.gather(self.clean(network, batch))
+        unit = F.normalize(target, dim=1)
+        similar = unit @ unit.T >= self.graph  # [N, N]
+        i = dist.rank() * len(batch.index) + torch.arange(len(batch.index), device=unit.device)  # the own rows
         linear, norm = network.head
         logits = linear(network.encode(batch.x_a))
         p = dist.gather(torch.softmax(norm(logits), dim=1))
@@ -111,7 +115,7 @@ class DCCMObjective:
 
 @final
 @parameters
-class DCCM(OptimiserFields, NetworkFields, Clusterer):
+class DCCM(OptimiserFields, TargetFields, NetworkFields, Clusterer):
     """Cluster with deep comprehensive correlation mining: similar pairs, confident labels, mutual information.
 
     Parameters
@@ -149,6 +153,7 @@ class DCCM(OptimiserFields, NetworkFields, Clusterer):
             checks.number(name, getattr(self, name), 0, 1, why=f"it is a cosine or probability. Try {usual}.")
         for name in ("label_weight", "graph_weight", "information_weight"):
             checks.number(name, getattr(self, name), 0, why="it is the weight of a term. A usual value is 1.0.")
+        self._check_targets()
         self._check_stage()
 
     def _build_network(self, shape: tuple[int, ...]) -> CorrelationNet:
@@ -156,11 +161,12 @@ class DCCM(OptimiserFields, NetworkFields, Clusterer):
         return CorrelationNet(f, width, shallow_channels(f, shape), self.n_clusters_)
 
     def _stages(self, context: TrainingContext) -> list[Stage]:
-        return [self._stage("dccm", self._epochs(context, 600, 15, 400))]
+        return [self._stage("dccm", self._epochs(context, 600 // self.passes, -(-15 // self.passes), 400))]
 
     def _fit(self, context: TrainingContext) -> CorrelationNet:
         network = context.build(self._build_network)
         weights = (self.label_weight, self.graph_weight, self.information_weight)
-        objective = DCCMObjective(weights, self.graph_threshold, self.label_threshold)
+        shared = self.target_size, self.passes
+        objective = DCCMObjective(weights, self.graph_threshold, self.label_threshold, *shared)
         context.train(self._stages(context)[0], network, objective)
         return network

@@ -5,13 +5,13 @@ Each cluster has a subspace of the code of an autoencoder, spanned by d trained 
 whose subspace holds most of its length. Bases are orthonormal within and orthogonal between clusters.
 Shapes: N samples per batch, D = M d code width, M clusters, d dimensions of a subspace.
 
-The losses are those of the released code (JinyuCai95/EDESC-pytorch, EDESC.py and Constraint.py) up to rounding.
-Departures from it: mini-batches with the target of each batch, 200 steps on all samples at once there; a tenth of its
-learning rate in stage 2, where the codes otherwise leave their bases behind; the autoencoder is denoising (noise=0 is
-the released one); the accuracy is that of the last step, the largest of all steps there.
+The losses are those of the released code (JinyuCai95/EDESC-pytorch, EDESC.py and Constraint.py) up to rounding, and
+targets are those of all samples before each epoch, as in EDESC-MB.py, which has mini-batches; EDESC.py trains on all
+samples at once. Departures: a tenth of its learning rate in stage 2; batches are shuffled, and the last short one is
+left out; the accuracy is that of the last step, the largest of all steps there.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any, final
 
 import numpy as np
@@ -75,20 +75,31 @@ class SubspaceNet(nn.Module):
             basis.copy_(torch.from_numpy(u[:, : basis.shape[1]].copy()))
 
 
-@dataclass(frozen=True)
 class EDESCObjective:
     """What one step minimises: mean ‖x - x̂‖² / d + β mean KL(t_i ‖ s_i) / M + 1e-3 of the bases.
 
-    The released code averages the divergence over the N M entries of s, hence 1 / M.
+    The released code averages the divergence over the N M entries of s, hence 1 / M. State: the targets [n, M].
     """
 
-    beta: float
+    def __init__(self, beta: float) -> None:
+        self.beta, self.targets = beta, torch.empty(0, 0)
+
+    def refresh(self, network: SubspaceNet, context: TrainingContext) -> None:
+        s = torch.from_numpy(context.assignments(network))
+        self.targets = sharpened(s, s.sum(dim=0))
+
+    def state_dict(self) -> dict[str, Tensor]:
+        return {"targets": self.targets}
+
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
+        self.targets = state["targets"]
 
     def __call__(self, network: SubspaceNet, batch: Batch) -> dict[str, Tensor]:
         z, s = network(batch.x_a)
         body, s = network.body, dist.gather(s)
         errors = dist.gather(reconstruction_errors(body.scaled(batch.x_a), body.decode(z))).mean()
-        target = sharpened(s.detach(), s.detach().sum(dim=0))
+        index = dist.gather(batch.index)
+        target = self.targets.to(index.device)[index]
         cluster, bases = kl_rows(target, s).mean() / s.shape[1], dist.replicated(basis_loss(network.bases))
         loss = errors + self.beta * cluster + 1e-3 * bases
         return {"loss": loss, "reconstruction_loss": errors, "cluster_loss": cluster, "basis_loss": bases}

@@ -7,10 +7,10 @@ assignments.
 Shapes: N samples per batch, M clusters, C channels of the last map.
 
 Departures from the released code (niuchuangnn/GATCluster, deepcluster/modeling/gaussian_att_cluster_head and
-deepcluster/engine/training.py): targets are those of each batch, k-means that of each epoch, where both are taken there
-from 1,000 grey samples for eight passes of 32; heads are one linear layer whose logits are normalised over the batch,
-two layers there; the window has a width for each axis and its places are the centres of cells, one width and corners
-there; gradients are not clipped.
+deepcluster/engine/training.py): by default targets are those of each batch, k-means that of each epoch, both of 1,000
+samples for eight passes there, as with target_size=1000 and passes=8; each pass has new views, the same ones there, of
+grey samples; heads are one linear layer whose logits are normalised over the batch, two layers there; the window has a
+width for each axis and its places are the centres of cells, one width and corners there; gradients are not clipped.
 """
 
 from collections.abc import Mapping
@@ -24,6 +24,7 @@ from c3clust import dist
 from c3clust.losses.inputs import check_pairs
 from c3clust.losses.terms import entropy, full_precision, pair_bce
 from c3clust.methods._base import Clusterer, NetworkFields, parameters
+from c3clust.methods._targets import TargetFields, Targets
 from c3clust.networks import backbone
 from c3clust.networks.heads import LabelNet
 from c3clust.networks.maps import deep_channels, deep_map
@@ -90,42 +91,60 @@ class AttentionNet(LabelNet):
         return torch.softmax(self.attention((places * mask[:, None]).sum(dim=(2, 3))), dim=1)
 
 
-class GATClusterObjective:
-    """What one step minimises: 5 invariance + 3 sizes + relations + 5 attention. Its state: the labels of k-means."""
+class GATClusterObjective(Targets):
+    """What one step minimises: 5 invariance + 3 sizes + relations + 5 attention. State: labels of k-means too."""
 
-    def __init__(self, n_clusters: int) -> None:
+    def __init__(self, n_clusters: int, together: int = 0, passes: int = 1) -> None:
+        super().__init__(together, passes)
         self.n_clusters, self.labels = n_clusters, torch.empty(0, dtype=torch.int64)
 
     def refresh(self, network: AttentionNet, context: TrainingContext) -> None:
-        """k-means of the sharpened assignments of all samples."""
-        t = attention_target(torch.from_numpy(context.assignments(network))).double().numpy()
-        kmeans = KMeans(self.n_clusters, n_init=20, random_state=context.seed)
-        self.labels = torch.from_numpy(dist.of_first(lambda: kmeans.fit(t).labels_)).long().to(context.device)
+        if not self.together:
+            self.cluster(torch.from_numpy(context.assignments(network)), context.seed)
+
+    def refresh_targets(self, network: AttentionNet, context: TrainingContext, index: Tensor) -> None:
+        super().refresh_targets(network, context, index)
+        self.cluster(self.c, context.seed)
+
+    def cluster(self, c: Tensor, seed: int) -> None:
+        """k-means of the sharpened assignments of the samples."""
+        t, kmeans = attention_target(c).double().numpy(), KMeans(self.n_clusters, n_init=20, random_state=seed)
+        self.labels = torch.from_numpy(dist.of_first(lambda: kmeans.fit(t).labels_)).long()
 
     def state_dict(self) -> dict[str, Tensor]:
-        return {"labels": self.labels}
+        return {"labels": self.labels, **super().state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
+        super().load_state_dict(state)
         self.labels = state["labels"]
 
     def same(self, index: Tensor) -> Tensor:
         """Which pairs of the batch k-means puts together; each sample only with itself if a cluster is too small."""
-        labels = self.labels.to(index.device)[index]
-        sizes = torch.bincount(labels, minlength=self.n_clusters) * self.n_clusters / len(labels)
+        every = self.labels.to(index.device)
+        labels = every[self.rows(index) if self.together else index]
+        known = every if self.together else labels
+        sizes = torch.bincount(known, minlength=self.n_clusters) * self.n_clusters / len(known)
         if sizes.min() < SMALLEST:
             return torch.eye(len(labels), dtype=torch.bool, device=labels.device)
         return labels[:, None] == labels
 
+    def targets(self, network: AttentionNet, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Balanced and sharpened assignments of the batch of all processes, among the samples that they share."""
+        if not self.together:
+            clean = dist.gather(self.clean(network, batch))
+            return balanced(clean), attention_target(clean)
+        rows, c = self.rows(dist.gather(batch.index)), self.c.to(batch.index.device)
+        return balanced(c)[rows], attention_target(c)[rows]
+
     def __call__(self, network: AttentionNet, batch: Batch) -> dict[str, Tensor]:
-        with torch.no_grad():
-            clean = full_precision(dist.gather(network(batch.x)[1]))
+        even, sharp = self.targets(network, batch)
         h = network.encode(batch.x_a)
         p = full_precision(dist.gather(torch.softmax(network.head(h), dim=1)))
         attended = full_precision(dist.gather(network.attend(batch.x_a, h)))
-        invariance = invariance_loss(p, balanced(clean))
+        invariance = invariance_loss(p, even)
         sizes = -entropy(p.mean(dim=0)) - entropy(attended.mean(dim=0))
         relations = relation_loss(p, self.same(dist.gather(batch.index)))
-        attention = pair_bce(attended, attention_target(clean)).mean()
+        attention = pair_bce(attended, sharp).mean()
         loss = 5 * invariance + 3 * sizes + relations + 5 * attention
         return {"loss": loss, "invariance_loss": invariance, "relation_loss": relations, "attention_loss": attention}
 
@@ -135,7 +154,7 @@ class GATClusterObjective:
 
 @final
 @parameters
-class GATCluster(NetworkFields, Clusterer):
+class GATCluster(TargetFields, NetworkFields, Clusterer):
     """Cluster with GATCluster: invariance, sizes, relations of k-means, and attention by a Gaussian window.
 
     Parameters
@@ -157,6 +176,7 @@ class GATCluster(NetworkFields, Clusterer):
     """
 
     def _check_params(self) -> None:
+        self._check_targets()
         self._check_stage()
 
     def _build_network(self, shape: tuple[int, ...]) -> AttentionNet:
@@ -164,10 +184,10 @@ class GATCluster(NetworkFields, Clusterer):
         return AttentionNet(f, width, deep_channels(f, width), self.n_clusters_)
 
     def _stages(self, context: TrainingContext) -> list[Stage]:
-        return [self._stage("gatcluster", self._epochs(context, 450, 15, 400))]
+        return [self._stage("gatcluster", self._epochs(context, 450 // self.passes, -(-15 // self.passes), 400))]
 
     def _fit(self, context: TrainingContext) -> AttentionNet:
         network = context.build(self._build_network)
-        objective = GATClusterObjective(self.n_clusters_)
+        objective = GATClusterObjective(self.n_clusters_, self.target_size, self.passes)
         context.train(self._stages(context)[0], network, objective)
         return network

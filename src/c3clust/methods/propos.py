@@ -7,14 +7,16 @@ scatters the prototypes, the mean projections of the clusters that k-means finds
 projections of the target gives the labels.
 Shapes: N samples per batch, F feature width, D projection width, M clusters.
 
-Departures from the released code (Hzzone/ProPos, models/propos/byol_wrapper.py and byol.py): Adam replaces SGD, and the
-predictor learns at the same rate, ten times as much there; the buffers of the target follow too; batches are not
-shuffled for batch normalisation; the predictor starts from torch's weights; projector and predictor have 2 F hidden
-units, 4096 there. As there: stage 1 is a warm-up, here with a learning rate of its own; the momentum is constant.
+Departures from the released code (Hzzone/ProPos, models/propos/byol_wrapper.py, byol.py and models/basic_template.py):
+Adam replaces SGD by default; batches are not shuffled for batch normalisation; projector and predictor have 2 F hidden
+units, 4096 there. As there: the predictor learns at ten times the rate and starts from small weights; the learning rate
+grows in stage 1 and falls in stage 2; the target has batch statistics of its own; k-means has ten starts per epoch; the
+momentum is constant.
 """
 
 import copy
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import final
 
 import torch
@@ -28,11 +30,14 @@ from c3clust.losses.terms import full_precision
 from c3clust.methods._base import Clusterer, NetworkFields, parameters
 from c3clust.methods._optimiser import OptimiserFields
 from c3clust.networks import backbone
-from c3clust.networks.momentum import follow
+from c3clust.networks.momentum import follow_weights
 from c3clust.networks.readouts import Centred
 from c3clust.training import Batch, Stage, TrainingContext
 
 __all__ = ["ProPos"]
+
+PREDICTOR_RATE = 10.0  # times the learning rate of everything else
+STARTS = 10  # of k-means before an epoch
 
 
 # 1. Loss
@@ -70,6 +75,16 @@ def mlp_head(inputs: int, hidden: int, outputs: int) -> nn.Sequential:
     return nn.Sequential(nn.Linear(inputs, hidden), nn.BatchNorm1d(hidden), nn.ReLU(), nn.Linear(hidden, outputs))
 
 
+def small(predictor: nn.Sequential) -> nn.Sequential:
+    """The predictor with the released code's first weights, N(0, 0.01²), and its share of the learning rate."""
+    for layer in predictor:
+        if isinstance(layer, nn.Linear):
+            nn.init.normal_(layer.weight, std=0.01)
+            nn.init.zeros_(layer.bias)
+    predictor.rate = PREDICTOR_RATE  # type: ignore[assignment]
+    return predictor
+
+
 class Predicting(nn.Module):
     """Encoder f and projector g (`online`), predictor q, and the moving average of f and g (`target`).
 
@@ -79,7 +94,7 @@ class Predicting(nn.Module):
     def __init__(self, f: nn.Module, width: int, projection_dim: int) -> None:
         super().__init__()
         self.online = nn.Sequential(f, nn.Flatten(1), mlp_head(width, 2 * width, projection_dim))
-        self.q = mlp_head(projection_dim, 2 * width, projection_dim)
+        self.q = small(mlp_head(projection_dim, 2 * width, projection_dim))
         self.target = copy.deepcopy(self.online).requires_grad_(False)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -98,7 +113,7 @@ class ProPosObjective:
 
     def refresh(self, network: Centred, context: TrainingContext) -> None:
         if self.weight:
-            z, kmeans = context.projections(network), KMeans(self.n_clusters, n_init=1, random_state=context.seed)
+            z, kmeans = context.projections(network), KMeans(self.n_clusters, n_init=STARTS, random_state=context.seed)
             self.labels = torch.from_numpy(dist.of_first(lambda: kmeans.fit(z).labels_)).long()
 
     def state_dict(self) -> dict[str, Tensor]:
@@ -113,7 +128,7 @@ class ProPosObjective:
             t_a, t_b = (dist.gather(body.target(x)) for x in views)
         z_a, z_b = (body.online(x) for x in views)
         q_a, q_b = (dist.gather(body.q(self.noisy(z))) for z in (z_a, z_b))
-        follow(body.target, body.online, self.momentum)
+        follow_weights(body.target, body.online, self.momentum)
         alignment = (alignment_loss(q_a, t_b) + alignment_loss(q_b, t_a)) / 2
         if not self.weight:
             return {"loss": alignment, "alignment_loss": alignment}
@@ -138,20 +153,20 @@ class ProPosObjective:
 @final
 @parameters
 class ProPos(OptimiserFields, NetworkFields, Clusterer):
-    """Cluster with ProPos: BYOL, then alignment of neighbours and scattering of prototypes; k-means on the features.
+    """Cluster with ProPos: BYOL, then alignment of neighbours and scattering of prototypes; k-means on projections.
 
     Parameters
     ----------
     weight : float, default=0.1
         Weight of the scattering of prototypes.
     sigma : float, default=0.001
-        Standard deviation of the noise in feature space that makes neighbours, in stage 2.
+        Standard deviation of the noise on projections that makes neighbours, in stage 2.
     tau : float, default=0.5
         Temperature of the scattering.
     momentum : float, default=0.98
         Fraction of the target network that stays in a step. The papers: 0.99 and more, up to 1 at the end.
     pretrain_epochs : int or "auto", default="auto"
-        Stage 1. "auto" is about 300 steps, and at least 10 epochs.
+        Stage 1, in which the learning rate grows. "auto" is about 300 steps, and at least 10 epochs.
     epochs : int or "auto", default="auto"
         Stage 2. "auto" is about 200 steps, and at least 5 epochs. The paper: 1000 in all.
     n_init : int, default=20
@@ -204,7 +219,8 @@ class ProPos(OptimiserFields, NetworkFields, Clusterer):
 
     def _stages(self, context: TrainingContext) -> list[Stage]:
         first = self._epochs(context, 300, 10, 300, "pretrain_epochs")
-        return [self._stage("byol", first), self._stage("propos", self._epochs(context, 200, 5, 100))]
+        growing = replace(self._stage("byol", first), schedule={"name": "constant", "warmup": first})
+        return [growing, self._stage("propos", self._epochs(context, 200, 5, 100))]
 
     def _fit(self, context: TrainingContext) -> Centred:
         network, (byol, propos) = context.build(self._build_network), self._stages(context)

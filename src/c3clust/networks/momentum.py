@@ -9,17 +9,14 @@ from torch import Tensor, nn
 
 from c3clust.networks.norms import synchronise
 
-__all__ = ["MomentumNetwork", "follow"]
+__all__ = ["MomentumNetwork", "follow_weights"]
 
 
 @torch.no_grad()
-def follow(target: nn.Module, network: nn.Module, momentum: float) -> None:
-    """w' <- m w' + (1 - m) w for all weights and buffers of `target`; integer buffers are copied."""
-    for own, other in zip(target.state_dict().values(), network.state_dict().values(), strict=True):
-        if own.is_floating_point():
-            own.lerp_(other, 1 - momentum)
-        else:
-            own.copy_(other)
+def follow_weights(target: nn.Module, network: nn.Module, momentum: float) -> None:
+    """w' <- m w' + (1 - m) w for all weights of `target`, whose buffers are its own."""
+    for own, other in zip(target.parameters(), network.parameters(), strict=True):
+        own.lerp_(other, 1 - momentum)
 
 
 class MomentumNetwork:
@@ -33,9 +30,14 @@ class MomentumNetwork:
         synchronise(self.network)
         self.momentum = momentum
 
+    @torch.no_grad()
     def follow(self, network: nn.Module) -> None:
-        """Move all weights and buffers a step towards those of `network`."""
-        follow(self.network, network, self.momentum)
+        """w' <- m w' + (1 - m) w for all weights and buffers; integer buffers are copied."""
+        for own, other in zip(self.network.state_dict().values(), network.state_dict().values(), strict=True):
+            if own.is_floating_point():
+                own.lerp_(other, 1 - self.momentum)
+            else:
+                own.copy_(other)
 
     def state_dict(self) -> dict[str, Tensor]:
         return self.network.state_dict()

@@ -28,7 +28,7 @@ from c3clust.training.embed import device_of, embed, rows_per_batch
 from c3clust.training.log import log_epoch
 from c3clust.training.objective import Alternating, Monitor, Objective
 from c3clust.training.optimisers import Schedule, Spec, make_optimiser, rate_factor
-from c3clust.training.order import epoch_order
+from c3clust.training.order import epoch_order, in_passes
 
 if TYPE_CHECKING:
     from c3clust.training.context import TrainingContext
@@ -82,7 +82,9 @@ def train(
     checkpoints, number = context.checkpoints, len(context.stages)
     device = device_of(network)
     batch = min(stage.batch_size, len(x))
-    steps = len(x) // batch  # the last short batch is dropped
+    together = getattr(objective, "together", 0) // batch  # batches with the same targets
+    passes = getattr(objective, "passes", 1) if together else 1
+    steps = len(x) // batch * passes  # the last short batch is dropped
     optimisers = _optimisers(objective, network, stage)
     now = TrainingState(network, optimisers, objective, generator, x, size, monitor, stage.epochs, steps)
     assigns = getattr(objective, "assigns", True)
@@ -101,7 +103,9 @@ def train(
             if now.step == 0:
                 if hasattr(objective, "refresh"):
                     objective.refresh(network, context)
-                now.order = epoch_order(x, steps, batch, generator)
+                now.order = epoch_order(x, steps // passes, batch, generator)
+                if together:
+                    now.order = in_passes(now.order, together, passes, generator)
                 now.sums = {}
             network.train()
             first = now.step
@@ -110,6 +114,8 @@ def train(
             for step, raw in enumerate(tensors(source, index, device), first):
                 lr = stage.learning_rate((epoch * steps + step) / (stage.epochs * steps))
                 _set_learning_rate(optimisers, lr)
+                if hasattr(objective, "refresh_targets") and together and step % (together * passes) == 0:
+                    objective.refresh_targets(network, context, now.order[step : step + together].unique())
                 views = _views(objective, context, source, raw, torch.from_numpy(index[step - first]))
                 for name, value in _step(objective, network, views, optimisers):
                     now.sums[name] = now.sums.get(name, 0) + value.detach()

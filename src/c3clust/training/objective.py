@@ -17,6 +17,8 @@ class Objective(Protocol):
     An objective may define any of the following, and the loop uses what it finds:
 
     refresh(network, context)               called before each epoch
+    together = 1000, passes = 5             its targets are those of 1,000 samples, on which the steps train five times:
+    refresh_targets(network, context, index)     called before the first of these steps, with their positions, rising
     partners(index, generator) -> index     x_b is a view of these samples instead of a second view of the same ones
     optimisers(network, lr), losses(network, batch)   see `Alternating`
     repeats = 3                             a batch has each sample so often, each time with other views

@@ -18,7 +18,7 @@ from c3clust.data.io.originals import Originals
 from c3clust.data.io.stream import Stream, in_blocks
 from c3clust.data.io.subset import Subset
 
-__all__ = ["epoch_order", "shard_order"]
+__all__ = ["epoch_order", "in_passes", "shard_order"]
 
 BUFFER = 4096  # samples of a process from which the next one is drawn
 SHARD = 16  # samples per file, on average, from which the samples of a file are read together
@@ -35,6 +35,15 @@ def epoch_order(x: Any, steps: int, batch: int, generator: torch.Generator) -> T
     if stream.together is None:
         return torch.from_numpy(shard_order(shards, steps, each, world, seed))
     return torch.from_numpy(shard_order(shards, steps, each, world, seed, stream.together, in_blocks))
+
+
+def in_passes(order: Tensor, block: int, passes: int, generator: torch.Generator) -> Tensor:
+    """Each `block` batches of an order [steps, N] `passes` times in a row, shuffled every time: [passes steps, N]."""
+    parts = []
+    for rows in order.split(block):
+        shuffles = (torch.randperm(rows.numel(), generator=generator) for _ in range(passes))
+        parts += [rows.flatten()[shuffle].view_as(rows) for shuffle in shuffles]
+    return torch.cat(parts)
 
 
 def _stream(x: Any) -> Stream | None:
