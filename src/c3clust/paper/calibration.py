@@ -67,7 +67,7 @@ def _end(errors: np.ndarray, weights: np.ndarray, sets: int) -> float:
     """The largest error with at most MISSED of the weight below it, if one more data set has a lower one."""
     order = np.argsort(errors)
     below = (1 + sets * (np.cumsum(weights[order]) - weights[order])) / (sets + 1)
-    return float(errors[order][max(np.searchsorted(below, MISSED, side="right") - 1, 0)])
+    return float(errors[order][max(int(np.searchsorted(below, MISSED, side="right")) - 1, 0)])
 
 
 def _loss(rows: Rows) -> float:
