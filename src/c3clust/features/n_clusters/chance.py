@@ -20,7 +20,7 @@ SHARP = 0.1  # of log K: how near the mode of the smoothed probabilities the mos
 RIGHT = 1.25  # factor within which a number is as good as right
 OTHER = 1.5  # factor from which it is another answer
 NUMBERS = 3  # answers
-PEAK = 3  # times the density that a peak has, other numbers need to be another answer before it
+PEAK = 3  # weight of the density at a peak, where other answers are ranked
 
 
 def curves(evidence: Evidence, found: Partitions) -> tuple[np.ndarray, dict[str, np.ndarray]]:
