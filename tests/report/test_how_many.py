@@ -91,6 +91,16 @@ def test_the_table_has_a_line_for_each_number(record):
     assert float(rows[5]["silhouette"]) == -0.1
 
 
+def test_other_answers_and_probabilities_are_passed_on(record):
+    found = record(others=[2, 6], doubt=0.4, chance=[0.0, 0.2, 0.1, 0.6, 0.1, 0.0])
+    section, rows = how_many(found, Edits(4), "runs/a"), list(csv.DictReader(io.StringIO(table(found))))
+    assert (section["others"], section["doubt"]) == ([2, 6], 0.4)
+    assert [row["role"] for row in rows] == ["", "runner-up", "", "chosen", "", "other"]
+    assert float(rows[3]["chance"]) == 0.6
+    earlier = how_many(record(), Edits(4), "runs/a")
+    assert (earlier["others"], earlier["doubt"]) == ([2], None)
+
+
 def test_too_few_samples_are_not_blamed_on_a_number_that_was_found(kinds):
     sizes = [4, 4, 4, 4]
     assert "requested" in kinds(sizes)["sparse"].text

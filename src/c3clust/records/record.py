@@ -24,9 +24,10 @@ Fields that other parts of the package read:
              mean adjusted Rand index of the members}, "comparison" with k-means:
              {"agreement", "kept": [members, k-means], "supported": [members, k-means], "simple_is_as_good",
              "doubtful"}}; else null
-    choice   of a run that found its number of clusters: {"chosen", "runner_up", "reason", "ks": the numbers tried, and
-             one value for each of them in "score", "low", "high", "above_cloud", "kept" and "stability"; "structure",
-             "looked_at", "seconds" (n_clusters/choice.py); "merges": [[clusters], [clusters], distance] and
+    choice   of a run that found its number of clusters: {"chosen", "runner_up", "others", "doubt", "reason", "ks": the
+             numbers tried, and one value for each of them in "chance", "score", "low", "high", "above_cloud", "kept",
+             "stability"; "structure", "looked_at", "seconds" (n_clusters/choice.py; earlier versions wrote no
+             "others", "doubt" and "chance"); "merges": [[clusters], [clusters], distance] and
              "splits": [cluster, size, size, silhouette] (n_clusters/tree.py)}; else null
     scores   {"acc", "nmi", "ari"} of the final labels, if true labels are known; else null
     suggested_names   of the clusters of the model, by number: {"name", "source"}; guesses, which nothing uses by itself

@@ -34,6 +34,8 @@ def how_many(record: RunRecord, edits: Edits, run: str) -> dict[str, Any] | None
         "reason": choice["reason"],
         "chosen": choice["chosen"],
         "runner_up": other,
+        "others": choice.get("others", [] if other is None else [other]),
+        "doubt": choice.get("doubt"),
         "looked_at": choice.get("looked_at"),
         "curves": curves(record),
         "tree": tree(choice["merges"], edits),
@@ -88,6 +90,9 @@ def table(record: RunRecord) -> str | None:
     if found is None or record.choice is None:
         return None
     roles = {record.choice["runner_up"]: "runner-up", record.choice["chosen"]: "chosen"}
-    rows = zip(found["ks"], *(found[name] for name in CURVES), (roles.get(k, "") for k in found["ks"]), strict=True)
-    header = ("clusters", "silhouette", "low", "high", "stability", "neighbours_kept", "above_cloud", "role")
+    roles |= dict.fromkeys(set(record.choice.get("others", [])) - roles.keys(), "other")
+    chance = record.choice.get("chance", [""] * len(found["ks"]))
+    columns = [*(found[name] for name in CURVES), chance, [roles.get(k, "") for k in found["ks"]]]
+    rows = zip(found["ks"], *columns, strict=True)
+    header = ("clusters", "silhouette", "low", "high", "stability", "neighbours_kept", "above_cloud", "chance", "role")
     return csv_text(header, rows)

@@ -7,8 +7,6 @@ import pytest
 from sklearn.datasets import load_iris, load_wine, make_blobs
 
 from c3clust.features.n_clusters import choose_k
-from c3clust.features.n_clusters.choice import next_best
-from c3clust.features.n_clusters.evidence import Evidence
 
 
 def standardised(x):
@@ -53,12 +51,6 @@ def test_groups_of_clusters_give_both_numbers():
     assert {found.chosen, found.runner_up} == {3, 12}
 
 
-def test_the_next_best_is_the_clearest_of_the_others():
-    evidence = Evidence([1, 2, 3, 4], [], [], [])
-    evidence.__dict__["clear"] = np.array([9.0, 0.2, 0.5, 0.4])  # one cluster is never the runner-up
-    assert (next_best(evidence, 2), next_best(evidence, 3)) == (3, 4)
-
-
 def test_two_kinds_of_iris_overlap():
     found = choose_k(standardised(load_iris().data), scaled=True, seed=0)
     assert found.chosen in (2, 3)
@@ -88,8 +80,19 @@ def test_clouds_that_are_not_gaussian_are_one_cluster(kind, n, d):
 def test_copies_of_one_sample_are_one_cluster():
     x = np.tile(np.random.default_rng(0).normal(size=50), (100, 1))
     found = choose_k(x, scaled=False, seed=0)
-    assert (found.chosen, found.runner_up) == (1, None)
+    assert (found.chosen, found.runner_up, found.others) == (1, None, [])
     assert "same" in found.reason
+
+
+def test_the_others_are_other_answers_and_clear_clusters_leave_less_doubt():
+    clear, _ = make_blobs(300, 8, centers=5, cluster_std=0.8, random_state=0)
+    blurred, _ = make_blobs(300, 8, centers=5, cluster_std=5.5, random_state=0)
+    a, b = (choose_k(x, scaled=True, seed=0) for x in (clear, blurred))
+    answers = np.sort([a.chosen, *a.others])
+    assert (a.chosen, a.runner_up) == (5, a.others[0])
+    assert (answers[1:] / answers[:-1] >= 1.5).all()
+    assert 0 <= a.doubt < b.doubt <= 1
+    assert sum(a.chance) == pytest.approx(1, abs=0.01)
 
 
 @pytest.mark.parametrize("n", [2, 3, 5, 8])
@@ -103,7 +106,7 @@ def test_same_seed_same_choice_and_json_holds_it():
     a, b = (choose_k(x, scaled=True, seed=3).plain() for _ in range(2))
     a.pop("seconds"), b.pop("seconds")
     assert json.loads(json.dumps(a, allow_nan=False)) == a == b
-    lengths = {len(a[name]) for name in ("ks", "score", "low", "high", "above_cloud", "kept", "stability")}
+    lengths = {len(a[name]) for name in ("ks", "chance", "score", "low", "high", "above_cloud", "kept", "stability")}
     assert len(lengths) == 1
 
 

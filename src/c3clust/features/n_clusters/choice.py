@@ -1,4 +1,4 @@
-"""The decision: which number of clusters the evidence supports, and which one comes next."""
+"""The decision: which number of clusters the evidence supports, which others are possible, and how doubtful it is."""
 
 import time
 from dataclasses import asdict, dataclass
@@ -6,13 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from c3clust.features.n_clusters.evidence import Evidence, gather
+from c3clust.features.n_clusters.chance import chances, curves, select
+from c3clust.features.n_clusters.evidence import gather
+from c3clust.features.n_clusters.partitions import partitions
 from c3clust.features.vectors import lengths_alike, scale_rows
 
 __all__ = ["Choice", "choose_k", "without_evidence"]
 
 MOST = 2000  # samples that are looked at; of more, a random part
 STRUCTURE = 4.0  # standard deviations above the reference from which there are clusters at all
+EVEN = 0.5  # doubt about one cluster: the labelled draws, from which doubt is known, have no such case
 SAME = 1e-9  # variance of the samples, beside their mean square, up to which they are copies of one
 
 
@@ -22,8 +25,11 @@ class Choice:
 
     chosen: int
     runner_up: int | None
+    others: list[int]  # further answers, the most probable first; each differs by a factor of 1.5 or more
+    doubt: float  # probability that the true number is not within a factor of 1.25 of the one chosen
     reason: str
     ks: list[int]
+    chance: list[float]  # probability of each number from 2 on, if it is not 1
     score: list[float]  # mean silhouette of resampled clusterings
     low: list[float]  # its interval, about 95 %
     high: list[float]
@@ -39,29 +45,6 @@ class Choice:
         return asdict(self)
 
 
-def within_one_error(evidence: Evidence) -> int:
-    """The position of the smallest K whose score is within one standard error of the best score.
-
-    The error is that of the difference, member by member. Beyond the right number the score is often flat, and the
-    smallest of the numbers that cannot be distinguished is the one to prefer (Breiman, Friedman, Olshen, Stone,
-    Classification and Regression Trees, 1984, section 3.4.3).
-    """
-    found = evidence.silhouettes[:, 1:]  # K = 1 has no silhouette
-    lost = found[:, [found.mean(0).argmax()]] - found
-    error = lost.std(0, ddof=1) / np.sqrt(len(lost))
-    return 1 + int(np.flatnonzero(lost.mean(0) <= error + 1e-12)[0])
-
-
-def next_best(evidence: Evidence, chosen: int) -> int | None:
-    """Another answer: of the other numbers, the K whose clusters are clearest beside the reference.
-
-    The silhouette prefers few large groups where classes form groups, as breeds of dogs do; the comparison with a cloud
-    of the same covariance does not, and finds the classes.
-    """
-    others = [(clear, k) for clear, k in zip(evidence.clear[1:], evidence.ks[1:], strict=True) if k != chosen]
-    return max(others)[1] if others else None
-
-
 def choose_k(x: np.ndarray, *, scaled: bool, seed: int) -> Choice:
     """Choose the number of clusters of features [n, F].
 
@@ -75,22 +58,28 @@ def choose_k(x: np.ndarray, *, scaled: bool, seed: int) -> Choice:
     if len(x) < 4:
         return without_evidence(1, f"{len(x)} samples are too few to distinguish clusters: there is one cluster.")
     unit = not scaled and lengths_alike(x)
-    evidence = gather(scale_rows(x, False)[0], unit, rng)
-    best = evidence.ks[within_one_error(evidence)]
-    chosen, runner_up = best, next_best(evidence, best)
+    z = scale_rows(x, False)[0]
+    evidence = gather(z, unit, rng)
+    ks, found = curves(evidence, partitions(z, unit, rng))
+    chance = chances(ks, found)
+    (chosen, *others), doubt = select(ks, chance)
     if evidence.structure < STRUCTURE:
         reason = "No clusters stand out: the samples look like one cloud, so there is one cluster."
-        chosen, runner_up = 1, best
+        chosen, others, doubt = 1, [chosen, *others][:2], EVEN
     else:
-        reason = f"{chosen} clusters were estimated, without labels" + (
-            f"; {runner_up} would be the next best number." if runner_up else "."
+        also = (
+            f"; {' or '.join(map(str, others))} would be the next best number{'s'[: len(others) - 1]}" if others else ""
         )
+        reason = f"{chosen} clusters were estimated, without labels{also}."
     error, rounded = 2 * evidence.error, _rounded
     return Choice(
         chosen,
-        runner_up,
+        others[0] if others else None,
+        others,
+        round(doubt, 3),
         reason,
         evidence.ks,
+        [0.0, *rounded(chance)],
         rounded(evidence.score),
         rounded(evidence.score - error),
         rounded(evidence.score + error),
@@ -109,4 +98,4 @@ def _rounded(values: np.ndarray) -> list[float]:
 
 def without_evidence(chosen: int, reason: str) -> Choice:
     """A number of clusters that needs no comparison with others."""
-    return Choice(chosen, None, reason, [], [], [], [], [], [], [], 0.0, 0, 0.0)
+    return Choice(chosen, None, [], 0.0, reason, [], [], [], [], [], [], [], [], 0.0, 0, 0.0)

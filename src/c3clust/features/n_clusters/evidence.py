@@ -166,11 +166,6 @@ class Evidence:
         return _mean(self.compared, "smooth") - np.mean([_mean(each, "smooth") for each in self.clouds], axis=0)
 
     @cached_property
-    def clear(self) -> np.ndarray:
-        """[G]: the same, weighted by the neighbours kept, which many small clusters lose."""
-        return self.above_cloud * _mean(self.compared, "kept")
-
-    @cached_property
     def structure(self) -> float:
         """How many standard deviations of the reference its silhouettes are exceeded by, for the best K."""
         found = []

@@ -7,7 +7,7 @@ function howMany() {
   const next = command ? h("p", { class: "small" }, `For ${plural(other, "cluster")} instead: `, h("code", {}, command)) : null;
   const kept = file ? h("p", { class: "small" }, `The figures are in ${file} of the run folder.`) : null;
   const charts = curves ? h("div", { class: "charts" },
-    evidence("score", "How clear the clusters are", "Silhouette of resampled clusterings, with its interval: 1 is best, 0 means no clusters. The smallest number within one standard error of the best is chosen.",
+    evidence("score", "How clear the clusters are", "Silhouette of resampled clusterings, with its interval: 1 is best, 0 means no clusters. The number is chosen from this, from how well the weakest cluster is found again, and from how slowly the graph of neighbours mixes.",
       curves.ks, [curves.score], [curves.low, curves.high], chosen, other),
     evidence("stability", "How stable they are", "Agreement of resampled clusterings, and (dashed) the share of nearest neighbours that stay together, above chance.",
       curves.ks, [curves.stability, curves.kept], null, chosen, other)) : null;
