@@ -108,7 +108,7 @@ def test_a_number_that_was_found_was_not_asked_for(judge, new_quality):
 
 
 def test_an_estimated_number_of_clusters_is_a_doubt(judge, new_quality):
-    found = judge(quality=new_quality(0.97), choice={"chosen": 10, "runner_up": 12, "reason": "10 were estimated."})
+    found = judge(quality=new_quality(0.97), choice={"chosen": 10, "runner_up": 12, "others": [12, 4], "reason": ""})
     assert (found.level, found.word) == ("note", "Look first")
-    assert "12 would be the next number to try" in found.text
+    assert "12 or 4 would be the next to try" in found.text
     assert "in the right cluster, if there are 10 groups (88 to 100;" in found.headline

@@ -42,10 +42,13 @@ class Quality:
         return asdict(self)
 
 
-def fit_vectors(x: np.ndarray, n_clusters: int, *, scaled: bool, prior: str, seed: int) -> tuple[VectorHead, Quality]:
+def fit_vectors(
+    x: np.ndarray, n_clusters: int, *, scaled: bool, prior: str, seed: int, doubt: float = 0.0
+) -> tuple[VectorHead, Quality]:
     """Cluster features [n, F]: the clusters on which clusterings of different kinds agree (partition.py).
 
-    scaled: the features have a common scale and keep their lengths, as do others whose lengths differ much.
+    scaled: the features have a common scale and keep their lengths, as do others whose lengths differ much. doubt: the
+    expected |log(K / number of groups)|, 0 if K was given; it lowers the estimate of the accuracy.
     """
     if len(x) > MOST:  # x may be an object that reads rows on access
         x = x[np.sort(np.random.default_rng(seed).permutation(len(x))[:MOST])]
@@ -61,7 +64,7 @@ def fit_vectors(x: np.ndarray, n_clusters: int, *, scaled: bool, prior: str, see
     network.weight, network.bias = weight, bias
     c = assigned(network, z)
     found = found.with_labels(c.argmax(axis=1))
-    accuracy, interval = estimate(found, z)
+    accuracy, interval = estimate(found, z, doubt)
     network.temperature.fill_(temperature_for(c, accuracy))
     simple = found.members["k-means"]
     others = [each for name, each in found.members.items() if name != "k-means"] or [simple]

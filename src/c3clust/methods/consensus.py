@@ -181,7 +181,7 @@ class Consensus(ContrastiveFields, Clusterer):
         return self._fit_vectors(context) if len(context.shape) == 1 else self._fit_images(context)
 
     def _regroup(self, context: TrainingContext, network: nn.Module) -> nn.Module:
-        """Other heads on the same vectors; or another cluster head on the features that were learned from images."""
+        """Another partition of the same vectors; or another head on the features that were learned from images."""
         if len(context.shape) == 1:
             return self._fit_vectors(context)
         new = context.build(self._cluster_net)
@@ -210,6 +210,7 @@ class Consensus(ContrastiveFields, Clusterer):
             scaled=self._common_scale,
             prior=str(self.prior),
             seed=context.seed,
+            doubt=0.0 if self.choice_ is None else self.choice_.log_error,
         )
         self.quality_ = quality.plain()
         context.stages.append(

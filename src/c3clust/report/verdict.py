@@ -94,8 +94,8 @@ def _clusters(facts: Facts) -> str:
 
 
 def _number_in_doubt(facts: Facts) -> str:
-    other = (facts.record.choice or {}).get("runner_up")
-    also = f" {other} would be the next number to try." if other else ""
+    others = (facts.record.choice or {}).get("others") or []
+    also = f" {' or '.join(map(str, others))} would be the next to try." if others else ""
     return f"Nothing else looks wrong, but the number of clusters is only estimated: look whether it fits.{also}"
 
 

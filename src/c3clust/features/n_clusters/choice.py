@@ -40,6 +40,13 @@ class Choice:
     looked_at: int  # samples
     seconds: float
 
+    @property
+    def log_error(self) -> float:
+        """Expected |log(chosen / true number)|; 0 without probabilities."""
+        if self.chosen < 2 or not self.chance:
+            return 0.0
+        return float(np.array(self.chance[1:]) @ np.abs(np.log(np.array(self.ks[1:]) / self.chosen)))
+
     def plain(self) -> dict[str, Any]:
         """As JSON can hold it."""
         return asdict(self)
