@@ -9,6 +9,7 @@ import hashlib
 import inspect
 import json
 import platform
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -88,7 +89,9 @@ def labels_hash(name):
 
 
 def machine():
-    return f"torch {torch.__version__}, {platform.machine()} {torch.backends.cpu.get_cpu_capability()}"
+    cpus = Path("/proc/cpuinfo")
+    models = re.findall(r"model name\s*: (.*)", cpus.read_text()) if cpus.exists() else []
+    return f"torch {torch.__version__}, {models[0] if models else platform.processor()}"
 
 
 def recorded():
