@@ -236,11 +236,10 @@ def in_hundred(share: float) -> int:
 
 
 def _how_to_improve(facts: Facts) -> str:
-    advice = "Try another number of clusters" + _other_encoder(facts)
-    if facts.noun == "image":
-        command = f"c3clust export {facts.run} --to sorted --min-confidence 0.8"
-        return f"{advice}, or export the uncertain ones separately: {command}"
-    return f"{advice}; the column confidence of assignments.csv shows which are uncertain."
+    return (
+        f"Measure it: judge 30 {facts.noun}s with Check 30 of c3clust review {facts.run}. Or try another number of "
+        f"clusters{_other_encoder(facts)}; the column confidence of assignments.csv shows which are uncertain."
+    )
 
 
 def _other_encoder(facts: Facts) -> str:
