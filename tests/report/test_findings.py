@@ -135,11 +135,11 @@ def test_kmeans_is_as_good(kinds, new_quality):
 def test_uneven_sizes_that_were_chosen_or_asked_for(kinds, new_quality):
     found = kinds([240, 80, 24], quality=new_quality(prior=0.25))["uneven"]
     assert found.text == (
-        "Clusters of very different sizes were allowed, because the heads agreed more: they contain 24 to 240 images."
+        "Clusters of very different sizes were allowed, because they are more distinct: they contain 24 to 240 images."
     )
     assert "--set prior=even" in found.advice
-    asked = new_quality(prior=0.25) | {"agreement": {"0.25": 0.9}}
-    assert "as requested by prior=0.25" in kinds([240, 80, 24], quality=asked)["uneven"].text
+    asked = kinds([240, 80, 24], quality=new_quality(prior=0.25), params={"prior": 0.25})["uneven"]
+    assert "as requested by prior=0.25" in asked.text
     assert "uneven" not in kinds([240, 80, 24], quality=new_quality())
 
 
