@@ -90,7 +90,6 @@ def test_a_curved_cluster_is_assigned_by_a_quadratic_head():
         ({"prior": 2.0}, "prior=2.0"),
         ({"prior": "odd"}, "prior='odd'"),
         ({"members": 0}, "members=0"),
-        ({"members": 3}, "without an encoder"),
         ({"prior": 0.7}, "without an encoder"),
     ],
 )

@@ -195,10 +195,10 @@ class Consensus(ContrastiveFields, Clusterer):
 
     def _fit_vectors(self, context: TrainingContext) -> VectorHead:
         """A partition of the feature vectors."""
-        if self.prior not in PRIORS or self.members != "auto":
+        if self.prior not in PRIORS:
             raise InputError(
-                f"prior={self.prior!r}, members={self.members!r}: numbers are for images without an encoder. "
-                'Feature vectors take prior="auto", "even" or "free", and members="auto".'
+                f'prior={self.prior!r}: a number is for images without an encoder. Feature vectors take "auto", "even" '
+                'or "free".'
             )
         started = time.perf_counter()
         log.info("Stage partition: %d of %d samples.", min(len(context.x), MOST), len(context.x))
