@@ -51,17 +51,19 @@ def insert(name: str, folder: Path) -> None:
 
 def read_runs(path: Path) -> list[Result]:
     """The results of a file runs.csv."""
-    lines = csv.DictReader(without_folders(path.read_text(encoding="utf-8")).splitlines())
-    return [_result({key: from_cell(value) for key, value in line.items()}) for line in lines]
+    lines = list(csv.DictReader(without_folders(path.read_text(encoding="utf-8")).splitlines()))
+    shares = [float(line["share"]) for line in lines if line["share"] and not line["budget"]]
+    asked = min(shares, default=None)  # a method without epochs has 1, whatever was asked for
+    return [_result({key: from_cell(value) for key, value in line.items()}, asked) for line in lines]
 
 
-def _result(line: dict[str, str]) -> Result:
+def _result(line: dict[str, str], asked: float | None) -> Result:
     def scores(end: str) -> dict[str, float] | None:
         return {m: float(line[m + end]) for m in METRICS} if line["acc" + end] else None
 
     budget, share = (float(line[name]) if line[name] else None for name in ("budget", "share"))
     allowed = {key: int(number) for key, _, number in (word.partition("=") for word in line["epochs"].split())}
-    own = share if budget is None else None  # of the job; beside a budget it is what that came to
+    own = asked if budget is None else None  # of the job; beside a budget it is what that came to
     job = Job(line["data"], line["method"], {}, int(line["seed"]), line["name"], budget=budget, share=own)
     times = float(line["seconds"]), float(line["processor_seconds"])
     result = Result(job, Path(line["folder"]), line["status"], line["reason"], scores(""), scores("_z"), *times)

@@ -141,7 +141,7 @@ def save_and_load_predict_the_same(make: Subject) -> None:
 
 def _check_stages(fitted: Any) -> None:
     """Stages that are announced are those that were trained; a guard may end before the last one."""
-    context = SimpleNamespace(x=fitted.duplicates_.distinct, shape=fitted.input_shape_, epochs={})
+    context = SimpleNamespace(x=fitted.duplicates_.distinct, shape=fitted.input_shape_, epochs={}, policy=None)
     planned = [(stage.name, stage.epochs) for stage in fitted._stages(context) if stage.epochs]
     trained = [(stage["name"], stage["epochs"]) for stage in fitted.stages_ if stage["curves"]]
     assert not planned or planned[: len(trained)] == trained, f"_stages said {planned}, and {trained} were trained"

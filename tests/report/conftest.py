@@ -37,7 +37,7 @@ def make_quality(estimate: float = 0.9, prior: float = 1.0, source: str = "membe
         "estimated_accuracy": estimate,
         "interval": [max(estimate - 0.09, 0.0), min(estimate + 0.09, 1.0)],
         "prior": prior,
-        "agreement": {"1": 0.8, "0.5": 0.85, "0.25": 0.9},
+        "agreement": {"prior 1": 0.8, "prior 0.5": 0.85, "prior 0.25": 0.9},
         "source": "k-means" if comparison.get("simple_is_as_good") else source,
         "comparison": found | comparison,
     }

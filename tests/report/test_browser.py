@@ -122,7 +122,7 @@ def test_a_stage_without_curves_leaves_no_empty_charts(visit, guided):
     assert "Method c3: heads, on cpu" in page.locator(".origin").inner_text()
     how = page.locator("#made").inner_text()
     for part in (
-        "agreement of the members, prior 0.25",
+        "agreement, prior 0.25",
         "0.860, interval 0.770 to 0.950",
         "members 0.850, k-means 0.800",
     ):

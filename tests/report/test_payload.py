@@ -62,8 +62,8 @@ def test_numbers_of_the_method_are_in_how_it_was_made(made, new_record, new_qual
     assert data["made"]["encoder"] == [["name", "e"], ["labels", "no"]]
     rows = dict(data["made"]["quality"])
     assert rows["estimated accuracy"] == "0.860, interval 0.770 to 0.950"
-    assert rows["prior"] == "0.5, for which the members agree most"
-    assert rows["agreement of the members, prior 0.25"] == "0.900"
+    assert rows["prior"] == "0.5"
+    assert rows["agreement, prior 0.25"] == "0.900"
     assert rows["neighbours in the same cluster, above chance"] == "members 0.850, k-means 0.800"
     assert rows["source of the result"] == "members"
 
