@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -16,7 +17,7 @@ def expanded_width(width: int) -> int:
 
 def expand(z: Tensor) -> Tensor:
     """[N, F] -> [N, F (F + 3) / 2]: the features, and the products of all pairs of them."""
-    i, j = torch.triu_indices(z.shape[1], z.shape[1], device=z.device)
+    i, j = (torch.from_numpy(index).to(z.device) for index in np.triu_indices(int(z.shape[1])))  # constants in ONNX
     return torch.cat([z, z[:, i] * z[:, j]], dim=1)
 
 
