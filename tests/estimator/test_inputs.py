@@ -84,5 +84,5 @@ def test_a_word_as_number_of_clusters_names_auto():
 def test_stages_are_logged(caplog):
     with caplog.at_level(logging.INFO, "c3clust"):
         c3clust.Consensus(3, random_state=0).fit(BLOBS)
-    for part in ("60 samples are read", "Stage heads: 60", "assigned to 3 clusters"):
+    for part in ("60 samples are read", "Stage partition: 60", "assigned to 3 clusters"):
         assert part in caplog.text
