@@ -62,6 +62,8 @@ def test_the_weights_of_the_terms(shape):
     f = torch.nn.Sequential(torch.nn.Linear(4, 5)) if len(shape) == 1 else torch.nn.Flatten()
     width, channels = (5, 5) if len(shape) == 1 else (30, 1)
     network, x = CorrelationNet(f, width, channels, 3), torch.rand(3, 6, *shape)
-    terms = DCCMObjective((5.0, 1.0, 0.05), 0.95, 0.4)(network, Batch(x[0], x[1], raw=x[2], size=shape[-2:]))
+    terms = DCCMObjective((5.0, 1.0, 0.05), 0.95, 0.4)(
+        network, Batch(x[0], x[1], torch.arange(6), raw=x[2], size=shape[-2:])
+    )
     expected = 5 * terms["label_loss"] + terms["graph_loss"] + 0.05 * terms["information_loss"]
     torch.testing.assert_close(terms["loss"], expected)
