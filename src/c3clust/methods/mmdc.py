@@ -200,4 +200,4 @@ class MMDC(OptimiserFields, NetworkFields, Clusterer):
 
 
 def _photographs(context: TrainingContext) -> bool:
-    return isinstance(context.policy, augment.Photo)
+    return isinstance(getattr(context, "policy", None), augment.Photo)  # a plan may have none yet
