@@ -21,6 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 
 from c3clust.features.graph import diffusion, diffusion_rows, fuzzy_graph
+from c3clust.features.vectors import unit_rows
 
 __all__ = ["embeddings", "graph_labels", "kmeans", "merged_labels", "mixture", "ward"]
 
@@ -75,7 +76,7 @@ def embeddings(near: np.ndarray, far: np.ndarray, K: int, seed: int) -> list[tup
 
 def graph_labels(rows: np.ndarray, K: int, seed: int) -> np.ndarray:
     """[n]: k-means in the first 2 K + 1 dimensions of the embedding."""
-    return kmeans(unit(rows[:, : 2 * K + 1]), K, seed, n_init=5).labels_
+    return kmeans(unit_rows(rows[:, : 2 * K + 1]), K, seed, n_init=5).labels_
 
 
 def merged_labels(graph: csr_array, rows: np.ndarray, K: int, seed: int) -> list[np.ndarray]:
@@ -130,8 +131,3 @@ def mixture(x: np.ndarray, K: int, seed: int) -> np.ndarray:
             for shape in SHAPES
         ]
         return min((model.fit(some) for model in models), key=lambda model: model.bic(some)).predict(rows)
-
-
-def unit(rows: np.ndarray) -> np.ndarray:
-    """Rows of unit length."""
-    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)

@@ -16,11 +16,11 @@ from scipy.spatial.distance import squareform
 from sklearn.metrics import silhouette_score
 
 from c3clust import dist
-from c3clust.consensus.members import embeddings, graph_labels, kmeans, merged_labels, mixture, unit, ward
+from c3clust.consensus.members import embeddings, graph_labels, kmeans, merged_labels, mixture, ward
 from c3clust.consensus.votes import matched_agreement
 from c3clust.features.graph import sorted_neighbours
 from c3clust.features.neighbours import nearest_neighbours
-from c3clust.features.vectors import smoothed
+from c3clust.features.vectors import smoothed, unit_rows
 
 __all__ = ["Partition", "linked", "partition", "spectral_vote"]
 
@@ -110,7 +110,7 @@ def spectral_vote(labels: Sequence[np.ndarray], K: int, seed: int) -> np.ndarray
     one = one[:, one.any(axis=0)]
     one = one / np.sqrt(one.sum(axis=0))
     vectors = np.linalg.eigh((one.T @ one).astype(np.float64))[1][:, -K:]
-    return kmeans(unit(one @ vectors.astype(np.float32)), K, seed, n_init=5).labels_
+    return kmeans(unit_rows(one @ vectors.astype(np.float32)), K, seed, n_init=5).labels_
 
 
 def linked(labels: Sequence[np.ndarray], K: int, rng: np.random.Generator) -> np.ndarray:
