@@ -51,7 +51,7 @@ def test_the_page_and_its_parts_are_served_with_a_strict_policy(client):
     assert page.status_code == 200
     assert "script-src 'self'" in page.headers["content-security-policy"]
     assert page.headers["cache-control"] == "no-store"
-    for name in ("app.js", "grid.js", "store.js", "dom.js", "panel.js", "style.css"):
+    for name in ("app.js", "grid.js", "store.js", "dom.js", "panel.js", "base.css", "style.css"):
         assert client.get(f"static/{name}").status_code == 200, name
 
 

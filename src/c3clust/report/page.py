@@ -90,7 +90,8 @@ def clusters_csv(view: View, edits: Edits) -> str:
 
 def page(content: Mapping[str, Any], sheets: Sequence[bytes]) -> str:
     """The HTML of the page."""
-    style, html = ((TEMPLATES / name).read_text(encoding="utf-8") for name in ("page.css", "page.html"))
+    base, own, html = ((TEMPLATES / name).read_text(encoding="utf-8") for name in ("base.css", "page.css", "page.html"))
+    style = base + own
     scripts = [(TEMPLATES / "scripts" / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS]
     code = '"use strict";\n(() => {\n' + "\n".join(scripts) + "})();\n"
     parts = {

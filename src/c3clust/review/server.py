@@ -19,6 +19,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from c3clust.errors import C3ClustError, InputError, RunError
+from c3clust.report.page import TEMPLATES
 from c3clust.review.guard import Guard
 from c3clust.review.session import Run, Session
 
@@ -44,6 +45,7 @@ def application(session: Session, token: str, port: int) -> Starlette:
         _post("/api/do", lambda body: _do(session, body)),
         _picture("/thumb/{i:int}", session, lambda i: session.shown.thumb(i)),
         _picture("/whole/{i:int}", session, lambda i: session.shown.whole(i)),
+        Route("/static/base.css", lambda request: FileResponse(TEMPLATES / "base.css")),
         Mount("/static", StaticFiles(directory=PAGE)),
     ]
     guard = Middleware(Guard, token=token, hosts=hosts)
