@@ -26,7 +26,7 @@ from c3clust.files.schema import Clusters, Count, build
 
 __all__ = [
     "FOLDER", "Change", "at_rest", "clear_changes", "clear_folders", "current", "drop_last", "is_folder", "new_change",
-    "states",
+    "stamp", "states",
 ]  # fmt: skip
 
 FOLDER = "changes"
@@ -83,20 +83,20 @@ def current(run: str | Path) -> Path:
 def at_rest(run: str | Path, read: Callable[[], Found]) -> Found:
     """What `read` returns of a run that no other process changes at the same time."""
     for _ in range(TRIES):
-        before = _stamp(run)
+        before = stamp(run)
         try:
             found = read()
         except (RunError, OSError):
-            if _stamp(run) == before:
+            if stamp(run) == before:
                 raise
         else:
-            if _stamp(run) == before:
+            if stamp(run) == before:
                 return found
         time.sleep(0.02)
     raise RunError(f"{run} is being changed by another process all the time: try again later.")
 
 
-def _stamp(run: str | Path) -> list[tuple[int, int] | None]:
+def stamp(run: str | Path) -> list[tuple[int, int] | None]:
     """Identifies the state of a run: its files are replaced, never changed."""
     return [_identity(state / name) for state in states(run) for name in (FILE, "edits.json")]
 

@@ -6,7 +6,6 @@ end; if the process is killed before, `c3clust report` or the next review writes
 """
 
 import logging
-import os
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -16,7 +15,7 @@ from typing import Any
 from c3clust.errors import C3ClustError
 from c3clust.files.lock import MOMENT, locked
 from c3clust.records.assignments import Assignments
-from c3clust.records.changes import Change, at_rest, current, states
+from c3clust.records.changes import Change, at_rest, current, stamp, states
 from c3clust.records.edits import Edits
 from c3clust.records.record import RunRecord
 from c3clust.report import editing
@@ -75,10 +74,10 @@ class History:
     def now(self) -> Now:
         """The clusters as they are on the disk, whoever changed them."""
         with self._lock:
-            stamp = self._stamps()
-            if self._now is None or stamp != self._stamp:
+            found = stamp(self.run)
+            if self._now is None or found != self._stamp:
                 self._now = at_rest(self.run, self._read)
-                self._stamp = stamp
+                self._stamp = found
             return self._now
 
     def step(self, change: Callable[[Edits], Edits]) -> Now:
@@ -131,9 +130,6 @@ class History:
         except (C3ClustError, OSError) as error:
             log.warning("%s Write the files later with: c3clust report %s", error, self.run)
 
-    def _stamps(self) -> list[Any]:
-        return [_identity(folder / "edits.json") for folder in states(self.run)]
-
     def _read(self) -> Now:
         folder, folders = current(self.run), states(self.run)
         record = RunRecord.read(folder / "record.json")
@@ -151,11 +147,3 @@ class History:
         if self._fitted is None or self._fitted[0] != folder:
             self._fitted = (folder, Assignments.read(folder))
         return self._fitted[1]
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    try:
-        found = os.lstat(path)
-    except OSError:
-        return None
-    return found.st_ino, found.st_mtime_ns
