@@ -10,6 +10,8 @@ from c3clust.metrics import counts_of, rand_index
 
 __all__ = ["consensus", "matched_agreement"]
 
+ROUNDS = 3  # of votes, each matched to the one before
+
 
 def rand_indices(labels: np.ndarray) -> np.ndarray:
     """[M, M]: adjusted Rand index of all pairs of members. labels: [M, n]."""
@@ -26,7 +28,7 @@ def matched_agreement(labels: np.ndarray, reference: np.ndarray, K: int) -> floa
     return float((matching(labels, reference, K)[labels] == reference).mean())
 
 
-def consensus(q: np.ndarray, rounds: int = 3) -> tuple[np.ndarray, np.ndarray]:
+def consensus(q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Matched orders [M, K] of the members' clusters, and the mean [n, K] of their assignments. q: [M, n, K].
 
     The first reference is the member that agrees most with the others; then it is the vote itself.
@@ -34,7 +36,7 @@ def consensus(q: np.ndarray, rounds: int = 3) -> tuple[np.ndarray, np.ndarray]:
     K = q.shape[2]
     labels = q.argmax(2)
     reference = labels[int(rand_indices(labels).sum(1).argmax())]
-    for _ in range(rounds):
+    for _ in range(ROUNDS):
         order = np.stack([np.argsort(matching(member, reference, K)) for member in labels])
         mean = sum(member[:, clusters] for member, clusters in zip(q, order, strict=True)) / len(q)
         reference = mean.argmax(1)

@@ -31,11 +31,10 @@ class DatasetInfo:
         return self.found is not None
 
 
-def searched(root: Path | None = None) -> list[Path]:
-    """The folders that are searched, in order: root, $C3CLUST_DATA, ./data, ~/.cache/c3clust."""
+def searched() -> list[Path]:
+    """The folders that are searched, in order: $C3CLUST_DATA, ./data, ~/.cache/c3clust."""
     given = os.environ.get("C3CLUST_DATA")
-    folders = [root, Path(given) if given else None, Path("data"), HOME]
-    found = [folder for folder in folders if folder is not None]
+    found = [*([Path(given)] if given else []), Path("data"), HOME]
     with suppress(RuntimeError):  # there is no home folder
         return [folder.expanduser() for folder in found]
     return [folder for folder in found if "~" not in str(folder)]

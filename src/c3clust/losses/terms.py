@@ -31,9 +31,9 @@ def xlogx(p: Tensor) -> Tensor:
     return p * p.clamp_min(torch.finfo(p.dtype).tiny).log()
 
 
-def entropy(p: Tensor, dim: int = -1) -> Tensor:
-    """H(p) = -sum p log p along dim, in nats."""
-    return -xlogx(p).sum(dim)
+def entropy(p: Tensor) -> Tensor:
+    """H(p) = -sum p log p over the last dimension, in nats."""
+    return -xlogx(p).sum(dim=-1)
 
 
 def kl_rows(t: Tensor, q: Tensor) -> Tensor:

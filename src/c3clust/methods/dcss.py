@@ -42,9 +42,9 @@ def squared_errors(x: Tensor, x_hat: Tensor) -> Tensor:
     return (x - x_hat).square().sum(dim=1)
 
 
-def fuzzy_errors(errors: Tensor, d2: Tensor, p: Tensor, m: float = 1.5, weight: float = 0.1) -> Tensor:
+def fuzzy_errors(errors: Tensor, d2: Tensor, p: Tensor, m: float = 1.5) -> Tensor:
     """Σ_k p_ik^m (‖x_i - x̂_i‖² + 0.1 ‖u_i - μ_k‖²) of each sample: errors: [N]; d2, p: [N, M] -> [N]."""
-    return (p**m * (errors[:, None] + weight * d2)).sum(dim=1)
+    return (p**m * (errors[:, None] + 0.1 * d2)).sum(dim=1)
 
 
 def similarity_loss(q: Tensor, s: Tensor, upper: float = 0.8, lower: float = 0.2) -> Tensor:

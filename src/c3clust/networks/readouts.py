@@ -12,12 +12,11 @@ from torch import Tensor, nn
 from c3clust import dist
 
 BLOCK = 4096  # stored samples that are compared at a time, in float64
+ITERATIONS = 100  # of spherical k-means, at most
 PASSES = 10  # of mini-batch k-means over the samples, at most
 
 
-def spherical_kmeans(
-    z: np.ndarray, n_clusters: int, seed: int, starts: int = 20, iterations: int = 100, shared: bool = False
-) -> np.ndarray:
+def spherical_kmeans(z: np.ndarray, n_clusters: int, seed: int, starts: int = 20, shared: bool = False) -> np.ndarray:
     """Unit centres [M, D] of the unit rows z [n, D], from the best of many starts (largest sum of cosines).
 
     shared: all processes make this call with the same z, share the starts, and get the same centres.
@@ -30,7 +29,7 @@ def spherical_kmeans(
         if shared and number % dist.world_size() != dist.rank():
             continue
         total = -np.inf
-        for _ in range(iterations):
+        for _ in range(ITERATIONS):
             s = z @ centres.T  # [n, M] cosines
             labels, before = s.argmax(axis=1), total
             total = s.max(axis=1).sum()
@@ -77,14 +76,15 @@ class Centres(nn.Module):
     """Cluster centres as a network: x -> (flattened x, soft assignment).
 
     The assignment is DEC's Student-t kernel q_m ~ 1 / (1 + d_m^2 / spread), spread = mean squared distance of the
-    training samples to their centre; its argmax is the nearest centre. `trainable` centres take part in training.
+    training samples to their centre; its argmax is the nearest centre. The centres take part in no training, unless a
+    method changes that.
     """
 
     spread: Tensor
 
-    def __init__(self, n_clusters: int, width: int, trainable: bool = False) -> None:
+    def __init__(self, n_clusters: int, width: int) -> None:
         super().__init__()
-        self.centres = nn.Parameter(torch.zeros(n_clusters, width), requires_grad=trainable)
+        self.centres = nn.Parameter(torch.zeros(n_clusters, width), requires_grad=False)
         self.register_buffer("spread", torch.ones(()))
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -145,10 +145,10 @@ class Centred(nn.Module):
 
     body: Any  # a module; what else it can do is known to the method that made it
 
-    def __init__(self, body: nn.Module, width: int, n_clusters: int, trainable: bool = False) -> None:
+    def __init__(self, body: nn.Module, width: int, n_clusters: int) -> None:
         super().__init__()
         self.body = body
-        self.readout = Centres(n_clusters, width, trainable)
+        self.readout = Centres(n_clusters, width)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         return self.readout(self.body(x))

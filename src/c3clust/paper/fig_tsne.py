@@ -47,10 +47,10 @@ def findings(rows: Rows) -> list[Finding]:
     ]  # fmt: skip
 
 
-def _measures(rows: Rows, k: int = 10) -> tuple[float, float]:
+def _measures(rows: Rows) -> tuple[float, float]:
     """The silhouette of the classes in the map, and the share of the nearest points that are of the same class."""
     points, classes = np.array([[row["x"], row["y"]] for row in rows]), np.array([str(row["class"]) for row in rows])
-    near = NearestNeighbors(n_neighbors=min(k, len(points) - 1)).fit(points).kneighbors(return_distance=False)
+    near = NearestNeighbors(n_neighbors=min(10, len(points) - 1)).fit(points).kneighbors(return_distance=False)
     return float(silhouette_score(points, classes)), float((classes[near] == classes[:, None]).mean())
 
 

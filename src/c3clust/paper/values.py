@@ -59,10 +59,10 @@ def scores_of(entry: Mapping[str, Any]) -> dict[str, float]:
     return {metric: entry[metric] for metric in METRICS}
 
 
-def epochs_from_start(result: Result, stages: Sequence[str] = ("c3", "settle")) -> list[dict[str, Any]]:
+def epochs_from_start(result: Result) -> list[dict[str, Any]]:
     """The evaluation of each epoch of a C3 run (bench/epoch_scores.py); epoch 0 is the last epoch of its CC."""
     before = result.start.epochs("cc")[-1:] if result.start else []
-    return [*before, *(entry for stage in stages for entry in result.epochs(stage))]
+    return [*before, *(entry for stage in ("c3", "settle") for entry in result.epochs(stage))]
 
 
 def epochs_trained_on(result: Result) -> list[dict[str, Any]]:

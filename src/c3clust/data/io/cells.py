@@ -27,6 +27,7 @@ from c3clust.files.text import encoding, separator
 LABELS = ("label", "labels", "class", "target", "y", "fine_label")  # names of a column of true labels
 
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "?"})
+PEEKED = 50  # rows of a file from which its content is detected
 BATCH = 4096  # rows of a Parquet file that are read at a time
 SIMPLE = ({str}, {int}, {float})  # types of a column's cells that numpy converts at once, as float() does
 COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
@@ -51,11 +52,11 @@ def read_cells(path: Path) -> Cells:
     return {name: list(column) for name, column in zip(header, columns, strict=True)}
 
 
-def peek(path: Path, rows: int = 50) -> Cells:
-    """The columns and the first rows of a file; rows may be short."""
+def peek(path: Path) -> Cells:
+    """The columns and the first PEEKED rows of a file; rows may be short."""
     if path.suffix.lower() == ".parquet":
-        return _read_parquet(path, rows)
-    header, found = _read_csv(path, rows)
+        return _read_parquet(path, PEEKED)
+    header, found = _read_csv(path, PEEKED)
     return {name: [row[i] for row in found if i < len(row)] for i, name in enumerate(header)}
 
 
