@@ -6,8 +6,8 @@ from sklearn.datasets import make_blobs
 
 from c3clust import paper
 from c3clust.errors import InputError
-from c3clust.paper import Setting, answers
-from c3clust.paper.people import WAYS, Case, Person
+from c3clust.paper import Setting, answers, starts
+from c3clust.paper.people import WAYS, Person, Start
 from c3clust.review.learner import Learner
 from c3clust.review.questions import Question
 
@@ -17,7 +17,7 @@ def case():
     """Four groups; half of one is in the cluster of another."""
     z, y = make_blobs(200, 8, centers=4, cluster_std=0.6, center_box=(-4, 4), random_state=1)
     labels = np.where((y == 3) | ((y == 2) & (np.arange(200) % 2 == 0)), y, np.minimum(y, 1))
-    return Case(z, np.eye(4)[labels] * 0.9 + 0.025, y)
+    return Start(z, np.eye(4)[labels] * 0.9 + 0.025, y)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -49,8 +49,8 @@ def test_the_study_is_resumed_and_its_files_are_whole(case, tmp_path, monkeypatc
     (tmp_path / "given").mkdir()
     np.savez(tmp_path / "given" / "blobs-0.npz", z=case.z, c=case.c, y=case.y)
     monkeypatch.setattr(answers, "BUDGETS", (0, 10))
-    monkeypatch.setattr(answers, "_own", lambda *given: [])
-    monkeypatch.setattr(answers.os, "cpu_count", lambda: 1)
+    monkeypatch.setattr(starts, "_own", lambda: [])
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "1")
     files = paper.make("answers", Setting(str(tmp_path / "given"), (0,)), tmp_path / "out")
     assert {path.name for path in files} >= {"answers.csv", "answers-table.md", "answers.md", "answers.png"}
     lines = (tmp_path / "out" / "answers.csv").read_text().splitlines()
@@ -63,4 +63,4 @@ def test_the_study_is_resumed_and_its_files_are_whole(case, tmp_path, monkeypatc
 def test_a_file_that_is_not_a_case_is_named(tmp_path):
     np.savez(tmp_path / "blobs.npz", z=np.zeros((3, 2)))
     with pytest.raises(InputError, match="is not named NAME-SEED"):
-        list(answers._given(str(tmp_path)))
+        list(starts._given(tmp_path))

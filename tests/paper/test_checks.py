@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from c3clust import paper
-from c3clust.paper import Setting, answers, checks
+from c3clust.paper import Setting, checks, starts
 
 
 @pytest.mark.parametrize("share", [0.6, 0.95])
@@ -20,7 +20,7 @@ def test_the_files_are_made(tmp_path, monkeypatch):
     (tmp_path / "given").mkdir()
     y = np.arange(60) % 3
     np.savez(tmp_path / "given" / "three-0.npz", z=np.eye(3)[y], c=np.eye(3)[np.where(np.arange(60) < 6, 0, y)], y=y)
-    monkeypatch.setattr(answers, "_own", lambda *given: [])
+    monkeypatch.setattr(starts, "_own", lambda: [])
     monkeypatch.setattr(checks, "SIMULATED", 20)
     files = paper.make("checks", Setting(str(tmp_path / "given"), (0,)), tmp_path / "out")
     assert {path.name for path in files} >= {"checks.csv", "checks.md", "checks.png"}

@@ -38,9 +38,8 @@ class Correctable(Editable):
         """
         learner = self._learn()
         learner.correct(pins)
-        copies = self.duplicates_.rows
-        z, c = self._outputs_
-        rows, before = np.asarray(z[copies], dtype=np.float32), c.argmax(axis=1)[copies]
+        rows, c = self.outputs_of_fit()
+        before = c.argmax(axis=1)
         new = learner.n_clusters - c.shape[1]
         edits = Edits(c.shape[1], [{"op": "pin", "pins": [], "new": [""] * new}] if new else [])
         corrections = Corrections.of(rows, np.where(learner.start < 0, -1, before), learner.labels)
@@ -63,7 +62,12 @@ class Correctable(Editable):
                 "again, or correct the folder of the run with c3clust answer."
             )
         if self._learner_ is None:
-            z, c = self._outputs_
-            copies = self.duplicates_.rows
-            self._learner_ = Learner(np.asarray(z[copies]), self.labels_, c.shape[1], c[copies])
+            z, c = self.outputs_of_fit()
+            self._learner_ = Learner(z, self.labels_, c.shape[1], c)
         return self._learner_
+
+    def outputs_of_fit(self) -> tuple[np.ndarray, np.ndarray]:
+        """z [n, D] and c [n, M] of the samples of the fit, before any correction."""
+        z, c = self._outputs_
+        copies = self.duplicates_.rows
+        return np.asarray(z[copies], dtype=np.float32), c[copies]

@@ -1,27 +1,22 @@
 """How much answers help: ACC of the learner of `c3clust review` by the number of answers, beside simpler means.
 
-People are simulated (people.py), with 0, 5 and 10 % wrong answers. Cases: scikit-learn's digits and an uneven mixture,
-both clustered by Consensus; with `--data DIR` also the files DIR/NAME-SEED.npz, each with z, c and y. Each case, seed,
-way and rate of wrong answers is run once and stored; after an interruption, the same command continues.
+People are simulated (people.py), with 0, 5 and 10 % wrong answers. starts.py has the cases. Each case, seed, way and
+rate of wrong answers is run once and stored; after an interruption, the same command continues.
 """
 
 import json
-import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.datasets import load_digits, make_blobs
 
 from c3clust.bench import Job
 from c3clust.bench.format import markdown_table
-from c3clust.errors import InputError
 from c3clust.files.atomic import read_json, write_atomically
-from c3clust.methods.consensus import Consensus
 from c3clust.paper.findings import Finding
-from c3clust.paper.people import WAYS, Case, Person
+from c3clust.paper.people import WAYS, Person
 from c3clust.paper.setting import Setting
+from c3clust.paper.starts import File, files, read
 from c3clust.paper.style import COLOURS, COLUMN, footer, panels
 from c3clust.paper.values import Figure, Results, Rows, distinct, select, write_rows
 
@@ -29,10 +24,8 @@ ORDER = 22
 BUDGETS = (0, 10, 25, 50, 100, 200, 500)
 WRONG = (0.0, 0.1, 0.05)
 LEARNER, ONLY = list(WAYS)[:2]
-SIZES = (300, 150, 80, 40, 20, 10)  # of the uneven mixture
 CLOSE = 0.01  # below correcting only
 COST = 0.02  # of 10 % wrong answers
-File = tuple[str, int, Path]  # case, seed, file of its features
 
 
 def jobs(setting: Setting) -> list[Job]:
@@ -50,60 +43,11 @@ def write(setting: Setting, results: Results, out: Path) -> list[Path]:
         for way in WAYS
         if not wrong or way == LEARNER
     ]
-    Parallel(n_jobs=os.cpu_count())(delayed(_run)(*task, out / "answers") for task in tasks)
+    Parallel(n_jobs=-1)(delayed(_run)(*task, out / "answers") for task in tasks)
     rows = [row for task in tasks for row in _read(*task, out / "answers")]
     write_rows(out / "answers.csv", rows)
     write_atomically(out / "answers-table.md", table(rows).encode())
     return [out / "answers.csv", out / "answers-table.md", *redraw("answers", out)]
-
-
-def files(setting: Setting, out: Path, estimated: bool = False) -> list[File]:
-    """The features of all cases and seeds. estimated: the number of clusters was not given."""
-    return [*_own(setting, out / ("estimated" if estimated else "features"), estimated), *_given(setting.data)]
-
-
-def read(path: Path) -> Case:
-    """The case that a file contains."""
-    with np.load(path, allow_pickle=False) as found:
-        missing = {"z", "c", "y"} - set(found.files)
-        if missing:
-            raise InputError(f"{path} lacks {', '.join(sorted(missing))}: it needs z [n, F], c [n, K] and y [n].")
-        return Case(found["z"], found["c"].astype(np.float64), found["y"].astype(np.int64))
-
-
-def _own(setting: Setting, folder: Path, estimated: bool) -> Iterator[File]:
-    """The features of the package's own cases, computed once."""
-    for name, make in (("own-digits", _digits), ("own-mixture", _mixture)):
-        for seed in setting.seeds:
-            path = folder / f"{name}-{seed}.npz"
-            if not path.exists():
-                x, y = make(seed)
-                model = Consensus("auto" if estimated else len(set(y.tolist())), random_state=seed).fit(x)
-                folder.mkdir(parents=True, exist_ok=True)
-                part = path.with_suffix(".part.npz")
-                np.savez(part, z=model.transform(x), c=model.predict_proba(x), y=y)
-                os.replace(part, path)
-            yield name, seed, path
-
-
-def _digits(seed: int) -> tuple[np.ndarray, np.ndarray]:
-    x, y = load_digits(return_X_y=True)
-    return x.astype(np.float32), y
-
-
-def _mixture(seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Six overlapping groups of very different sizes."""
-    x, y = make_blobs(list(SIZES), 16, centers=None, cluster_std=2.5, center_box=(-3, 3), random_state=seed)
-    return x.astype(np.float32), y
-
-
-def _given(data: str) -> Iterator[File]:
-    """The files NAME-SEED.npz of a folder."""
-    for path in sorted(Path(data).glob("*.npz")) if Path(data).is_dir() else ():
-        name, _, seed = path.stem.rpartition("-")
-        if not name or not seed.isdecimal():
-            raise InputError(f"{path} is not named NAME-SEED.npz, such as photos-0.npz. Rename or remove it.")
-        yield name, int(seed), path
 
 
 def _run(file: File, way: str, wrong: float, folder: Path) -> None:

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from c3clust.bench import Job
-from c3clust.paper import answers
 from c3clust.paper.findings import Finding
 from c3clust.paper.people import named
 from c3clust.paper.setting import Setting
+from c3clust.paper.starts import files, read
 from c3clust.paper.style import BLUE, COLUMN, RED, footer, panels
 from c3clust.paper.values import Figure, Results, Rows, write_rows
 from c3clust.review.check import CHECKS, LEVEL, Accuracy, accuracy
@@ -33,8 +33,8 @@ def write(setting: Setting, results: Results, out: Path) -> list[Path]:
     from c3clust.paper import redraw
 
     rows = []
-    for name, seed, path in answers.files(setting, out):
-        case = answers.read(path)
+    for name, seed, path in files(setting, out):
+        case = read(path)
         share, length = covered(case.c.argmax(1), named(case) == case.y, seed, SIMULATED)
         acc = float((named(case) == case.y).mean())
         rows.append({"case": name, "seed": seed, "acc": acc, "covered": share, "length": length})

@@ -7,10 +7,10 @@ n_clusters="auto"; with `--data DIR` also the files DIR/NAME-SEED.npz of cluster
 from pathlib import Path
 
 from c3clust.bench import Job
-from c3clust.paper import answers
 from c3clust.paper.findings import Finding
 from c3clust.paper.people import Person, counted
 from c3clust.paper.setting import Setting
+from c3clust.paper.starts import files, read
 from c3clust.paper.style import BLUE, COLUMN, RED, footer, panels
 from c3clust.paper.values import Figure, Results, Rows, select, write_rows
 
@@ -28,8 +28,8 @@ def write(setting: Setting, results: Results, out: Path) -> list[Path]:
     from c3clust.paper import redraw
 
     rows = []
-    for name, seed, path in answers.files(setting, out, estimated=True):
-        case = answers.read(path)
+    for name, seed, path in files(setting, out, estimated=True):
+        case = read(path)
         classes = len(set(case.y.tolist()))
         for n in ANSWERS:
             number = counted(case, Person(case.y, 0.0, seed), n, seed)

@@ -21,7 +21,7 @@ from c3clust.features.vectors import lengths_alike, scale_rows
 from c3clust.review.learner import Learner
 from c3clust.review.questions import Question, typical
 
-__all__ = ["WAYS", "Case", "Person", "counted", "named"]
+__all__ = ["WAYS", "Person", "Start", "counted", "named"]
 
 BATCHES = {50: 5, 200: 10}  # questions at a time, up to so many answers
 LARGE_BATCH = 25
@@ -30,8 +30,8 @@ Scores = dict[int, float]
 
 
 @dataclass(frozen=True)
-class Case:
-    """Features z [n, F], probabilities c [n, K] and classes y [n]."""
+class Start:
+    """What all ways start from: features z [n, F], probabilities c [n, K] of their clusters, and classes y [n]."""
 
     z: np.ndarray
     c: np.ndarray
@@ -65,7 +65,7 @@ class Person:
         return fitting[0] if fitting else "none" if self.y[row] in shows.values() else "new"
 
 
-def learner(case: Case, person: Person, budgets: Sequence[int], seed: int) -> Scores:
+def learner(case: Start, person: Person, budgets: Sequence[int], seed: int) -> Scores:
     """Questions and corrections of `c3clust review`. A batch ends with a merge, which is confirmed first."""
     model, pins, used, found = Learner(case.z, case.c.argmax(1), case.c.shape[1], case.c, seed), [], 0, {}
     for budget in budgets:
@@ -87,7 +87,7 @@ def learner(case: Case, person: Person, budgets: Sequence[int], seed: int) -> Sc
     return found
 
 
-def counted(case: Case, person: Person, answers: int, seed: int) -> int:
+def counted(case: Start, person: Person, answers: int, seed: int) -> int:
     """The number of clusters after so many answers about it, each of which counts at once, as in the page."""
     model, pins = Learner(case.z, case.c.argmax(1), case.c.shape[1], case.c, seed), []
     for _ in range(answers):
@@ -98,14 +98,14 @@ def counted(case: Case, person: Person, answers: int, seed: int) -> int:
     return len(model.live)
 
 
-def only(case: Case, person: Person, budgets: Sequence[int], seed: int) -> Scores:
+def only(case: Start, person: Person, budgets: Sequence[int], seed: int) -> Scores:
     """The hardest samples are corrected, and nothing follows."""
     rows, start = np.argsort(case.c.max(1), kind="stable")[: max(budgets)], named(case)
     said = [person.says(row) for row in rows]
     return {budget: _score(case, start, rows[:budget], said[:budget]) for budget in budgets}
 
 
-def random_labels(case: Case, person: Person, budgets: Sequence[int], seed: int) -> Scores:
+def random_labels(case: Start, person: Person, budgets: Sequence[int], seed: int) -> Scores:
     """Random samples are labelled, and a logistic regression is trained on them."""
     rows = np.random.default_rng(seed).permutation(len(case.y))[: max(budgets)]
     return _scores(
@@ -113,13 +113,13 @@ def random_labels(case: Case, person: Person, budgets: Sequence[int], seed: int)
     )
 
 
-def idc_like(case: Case, person: Person, budgets: Sequence[int], seed: int) -> Scores:
+def idc_like(case: Start, person: Person, budgets: Sequence[int], seed: int) -> Scores:
     """As IDC (Sun et al., NeurIPS 2024): hard, dense and diverse samples, then a model of answers and sure labels."""
     rows = _hard_dense_diverse(case, max(budgets))
     return _scores(case, rows, [person.says(row) for row in rows], budgets, lambda rows, said: _tuned(case, rows, said))
 
 
-def cobras_like(case: Case, person: Person, budgets: Sequence[int], seed: int) -> Scores:
+def cobras_like(case: Start, person: Person, budgets: Sequence[int], seed: int) -> Scores:
     """As COBRAS (van Craenendonck et al., IDA 2018): cells are divided, and each follows the answer for its medoid."""
     x, labels, found, said = _scaled(case.z), named(case), {}, dict[int, int]()
     cells = [np.flatnonzero(case.c.argmax(1) == k) for k in range(case.c.shape[1])]
@@ -138,7 +138,7 @@ def cobras_like(case: Case, person: Person, budgets: Sequence[int], seed: int) -
     return found
 
 
-WAYS: dict[str, Callable[[Case, Person, Sequence[int], int], Scores]] = {
+WAYS: dict[str, Callable[[Start, Person, Sequence[int], int], Scores]] = {
     "learner": learner, "corrected only": only, "random labels": random_labels,
     "IDC-like": idc_like, "COBRAS-like": cobras_like,
 }  # fmt: skip
@@ -148,7 +148,7 @@ def _most(classes: np.ndarray) -> int:
     return int(np.bincount(classes).argmax())
 
 
-def named(case: Case) -> np.ndarray:
+def named(case: Start) -> np.ndarray:
     """The labels of the model as classes, by the best matching; -1 of a cluster without one."""
     labels = case.c.argmax(1)
     counts = np.zeros((case.c.shape[1], int(case.y.max()) + 1))
@@ -159,7 +159,7 @@ def named(case: Case) -> np.ndarray:
     return names[labels]
 
 
-def _score(case: Case, labels: np.ndarray, rows: Sequence[int] | np.ndarray, said: Sequence[int]) -> float:
+def _score(case: Start, labels: np.ndarray, rows: Sequence[int] | np.ndarray, said: Sequence[int]) -> float:
     """The share of classes that are right, if the answers hold."""
     final = labels.copy()
     final[np.asarray(rows, dtype=np.int64)] = said
@@ -167,21 +167,21 @@ def _score(case: Case, labels: np.ndarray, rows: Sequence[int] | np.ndarray, sai
 
 
 def _scores(
-    case: Case, rows: np.ndarray, said: Sequence[int], budgets: Sequence[int], model: Callable[..., np.ndarray]
+    case: Start, rows: np.ndarray, said: Sequence[int], budgets: Sequence[int], model: Callable[..., np.ndarray]
 ) -> Scores:
     start = named(case)
     labels = {b: model(rows[:b], said[:b]) if len(set(said[:b])) > 1 else start for b in budgets}
     return {budget: _score(case, labels[budget], rows[:budget], said[:budget]) for budget in budgets}
 
 
-def _classifier(case: Case, rows: np.ndarray, said: Sequence[int], weight: np.ndarray | None = None) -> np.ndarray:
+def _classifier(case: Start, rows: np.ndarray, said: Sequence[int], weight: np.ndarray | None = None) -> np.ndarray:
     x = _scaled(case.z)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)  # few answers, many classes
         return LogisticRegression(max_iter=300).fit(x[rows], np.asarray(said), weight).predict(x)
 
 
-def _tuned(case: Case, rows: np.ndarray, said: Sequence[int]) -> np.ndarray:
+def _tuned(case: Start, rows: np.ndarray, said: Sequence[int]) -> np.ndarray:
     """Logistic regression on the answers, and on the surer half of the model's labels."""
     start, sure = named(case), np.argsort(-case.c.max(1), kind="stable")[: len(case.y) // 2]
     sure = np.setdiff1d(sure[start[sure] >= 0], rows)
@@ -189,7 +189,7 @@ def _tuned(case: Case, rows: np.ndarray, said: Sequence[int]) -> np.ndarray:
     return _classifier(case, np.r_[rows, sure], [*said, *start[sure].tolist()], weight)
 
 
-def _hard_dense_diverse(case: Case, n: int) -> np.ndarray:
+def _hard_dense_diverse(case: Start, n: int) -> np.ndarray:
     """Samples in turn by their doubt, times their density, times the distance to those that were chosen."""
     x = _scaled(case.z)
     near = np.maximum(x @ x.T, 0) if len(x) <= 10_000 else np.ones((len(x), 1))
