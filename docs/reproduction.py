@@ -1,4 +1,4 @@
-"""Update docs/REPRODUCTION.md, its appendix, docs/METHODS.md and docs/FOLDERS.md: tables and docs/figures.
+"""Update REPRODUCTION.md, its appendix, METHODS.md, FOLDERS.md and guide/review.md: tables and figures.
 
     c3clust paper all -o runs/paper
     c3clust bench digits --share 0.6 --seeds 100-102 -o runs/ranking
@@ -23,7 +23,8 @@ from c3clust.bench.statistics import METRICS
 from c3clust.files.text import from_cell
 
 DOCS = Path(__file__).parent
-PAGES = tuple(DOCS / f"{name}.md" for name in ("REPRODUCTION", "REPRODUCTION_APPENDIX", "METHODS", "FOLDERS"))
+NAMES = ("REPRODUCTION", "REPRODUCTION_APPENDIX", "METHODS", "FOLDERS", "guide/review")
+PAGES = tuple(DOCS / f"{name}.md" for name in NAMES)
 
 
 def rewrite(name: str, table: str) -> None:

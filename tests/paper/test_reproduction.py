@@ -59,7 +59,7 @@ def test_tables_and_findings_are_put_between_their_markers(script, tmp_path):
     for name in paper.names()[1:]:
         assert f"<!-- {name}: begin -->\nfound in {name}\n<!-- {name}: end -->" in page
         if (DOCS / "figures" / f"{name}.csv").exists():
-            assert f"(figures/{name}.png)" in page
+            assert f"figures/{name}.png)" in page
         assert (tmp_path / "figures" / f"{name}.png").exists()
         assert (tmp_path / "figures" / f"{name}.csv").read_text() == f"numbers\n{len(name)}\n"
     assert script(f"ranking-digits={tmp_path / 'a'}") == page  # again changes nothing
@@ -77,7 +77,7 @@ def test_the_findings_of_the_page_follow_from_the_numbers_beside_it(name, tmp_pa
     shutil.copy(DOCS / "figures" / f"{name}.csv", tmp_path)
     paper.redraw(name, tmp_path)
     found = (tmp_path / f"{name}.md").read_text(encoding="utf-8").strip()
-    pages = "".join(page.read_text(encoding="utf-8") for page in DOCS.glob("*.md"))
+    pages = "".join(page.read_text(encoding="utf-8") for page in DOCS.rglob("*.md"))
     assert f"<!-- {name}: begin -->\n{found}\n<!-- {name}: end -->" in pages
 
 
