@@ -49,7 +49,8 @@ def _fitted(case: Case, seed: int, out: Path, estimated: bool) -> File:
         z, c = model.outputs_of_fit()
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_suffix(".part.npz")
-        np.savez(part, z=z, c=c, y=np.unique(np.asarray(samples.y), return_inverse=True)[1], made_by=f"Consensus of {__version__}")
+        y = np.unique(np.asarray(samples.y), return_inverse=True)[1]
+        np.savez(part, z=z, c=c, y=y, made_by=f"Consensus of c3clust {__version__}")
         os.replace(part, path)
     return case.name, seed, path
 
