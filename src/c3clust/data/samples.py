@@ -4,8 +4,8 @@ Training, networks and methods work with `Samples` only. `Texts` and `Table` are
 `Samples` of feature vectors (`encoders.features`).
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -103,10 +103,12 @@ class Samples(Dataset):
 
     content : found from x if it is not given.
     pixel_max : the value of white in the numbers that were read, 1 or 255; None for bytes, files and vectors.
+    reread : decodes the same files again at another size, where x has the default size and they are larger.
     """
 
     noun: ClassVar[str] = "image"
     pixel_max: float | None = None
+    reread: Callable[[int], ArrayLike] | None = None
 
     def __post_init__(self) -> None:
         if not self.content:
@@ -115,6 +117,12 @@ class Samples(Dataset):
     @property
     def kind(self) -> str:
         return "vector" if len(self.x.shape) == 2 else "image"
+
+    def at_least(self, size: int | None) -> "Samples":
+        """The samples, decoded again if files were reduced to the default size and `size` is larger."""
+        if self.reread is None or size is None or size <= max(self.x.shape[2:]):
+            return self
+        return replace(self, x=self.reread(size), reread=None)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor, nn
 
 from c3clust import data, dist
-from c3clust.data.samples import Dataset, Table
+from c3clust.data.samples import Dataset, Samples, Table
 from c3clust.encoders import Encoder
 from c3clust.errors import RunError
 from c3clust.estimator.cluster_count import ClusterCount
@@ -119,6 +119,8 @@ class Fitted(ClusterCount, ScikitLearn):
         if isinstance(X, str | Path) or data.are_pictures(X):
             return data.load(X, **options() | ({"embeddings": True} if embeddings else {}))
         pixel_max = None if reset else self.preprocessor_.pixel_max
+        if isinstance(X, Samples):
+            X = X.at_least(options().get("image_size") or options().get("largest"))
         if isinstance(X, Dataset):
             return data.load(X, pixel_max=pixel_max)
         if isinstance(X, np.ndarray) and X.ndim > 2:

@@ -74,7 +74,8 @@ def to_samples(files: EncodedFiles, options: Options) -> Samples:
         return Samples(listed, files.names, place=files.place, content="photograph")  # not looked at
     if options.limit is not None:
         files = files.some(drawn(len(files.spans), options.limit))
-    x, reasons = _decoded(files, _working_size(files, options), options)
+    size = _working_size(files, options)
+    x, reasons = _decoded(files, size, options)
     skipped = tuple((name, reason) for name, reason in zip(files.names, reasons, strict=True) if reason)
     _check_bad(files, skipped, options.max_bad)
     good = [i for i, reason in enumerate(reasons) if not reason]
@@ -83,7 +84,16 @@ def to_samples(files: EncodedFiles, options: Options) -> Samples:
     if options.originals:
         spans, (channels, size) = [files.spans[i] for i in good], x.shape[1:3]
         x = Originals(x, Stream(spans, names, channels, size, options.workers, options.memory, files.spool))
-    return Samples(x, names, y, files.classes, skipped, files.place, content, left=files.left)
+    reread = None
+    if size == DEFAULT_SIZE and options.image_size is None and options.largest is None:
+        reread = partial(_reread, files.some(np.array(good, dtype=int)), replace(options, channels=x.shape[1]))
+    return Samples(x, names, y, files.classes, skipped, files.place, content, left=files.left, reread=reread)
+
+
+def _reread(files: EncodedFiles, options: Options, largest: int) -> ArrayLike:
+    """The images of readable files at their own size, at most `largest`."""
+    options = replace(options, largest=largest)
+    return _decoded(files, _working_size(files, options), options)[0]
 
 
 def drawn(n: int, most: int) -> np.ndarray:
