@@ -35,7 +35,13 @@ def test_a_curved_cluster_is_found_by_the_graph_where_k_means_cuts_it():
     x = np.c_[np.cos(t) * (1 - 2 * y) + y, np.sin(t) * (1 - 2 * y) + 0.4 * y]
     x = (x + np.random.default_rng(1).normal(0, 0.06, x.shape)).astype(np.float32)
     found = partition(x, x, 2, "even", 0)
-    assert acc(y, found.labels) > 0.97 > 0.9 > acc(y, found.members["k-means"])
+    assert acc(y, found.members["graph"]) > 0.97 > 0.9 > acc(y, found.members["k-means"])
+
+
+def test_columns_have_a_mixture_among_the_members_and_embeddings_have_none():
+    x, _ = blobs(width=room.NARROW + 1)
+    assert "mixture" not in partition(x, x, 3, "auto", 0).members
+    assert "mixture" in partition(x[:, 1:], x[:, 1:], 3, "auto", 0).members
 
 
 def test_uneven_sizes_are_taken_where_they_are_clearer():

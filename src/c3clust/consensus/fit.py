@@ -9,7 +9,7 @@ from torch import Tensor
 
 from c3clust import dist
 from c3clust.consensus.members import kmeans
-from c3clust.consensus.partition import Partition, partition
+from c3clust.consensus.partition import NARROW, Partition, partition
 from c3clust.consensus.quality import Comparison, compare, estimate, support, temperature_for
 from c3clust.features.vectors import lengths_alike, scale_rows
 from c3clust.networks.vector_head import VectorHead, expand, expanded_width
@@ -19,8 +19,7 @@ __all__ = ["MOST", "PRIORS", "Quality", "fit_vectors"]
 PRIORS = ("auto", "even", "free")
 FEW = 4  # samples per cluster; below, the result is that of k-means
 MOST = 10_000  # samples that are clustered; the head assigns the rest
-NARROW = 64  # features up to which the head is quadratic,
-PRODUCTS = 1e9  # if samples times clusters times products are no more than this
+PRODUCTS = 1e9  # samples times clusters times products of features, up to which the head is quadratic
 DECAYS = (1e-2, 1e-3, 1e-4)  # weight decay of the head: the first with which every cluster has samples
 STEPS = 60  # of L-BFGS
 BLOCK = 4096  # samples that are assigned at a time

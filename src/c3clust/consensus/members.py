@@ -3,7 +3,7 @@
 - "graph": k-means in the diffusion embedding of the graph of neighbours (features/graph.py);
 - "merged": many small clusters of that embedding, of which those with the strongest links become one. They may differ
   much in size, where k-means divides large clusters;
-- k-means, k-means and Ward's criterion of rows that are averaged over their neighbours, and a Gaussian mixture.
+- k-means, k-means and average linkage of rows that are averaged over their neighbours, and a Gaussian mixture.
 
 Shapes: n samples, F features, K clusters, k neighbours.
 """
@@ -23,7 +23,7 @@ from sklearn.mixture import GaussianMixture
 from c3clust.features.graph import diffusion, diffusion_rows, fuzzy_graph
 from c3clust.features.vectors import unit_rows
 
-__all__ = ["embeddings", "graph_labels", "kmeans", "merged_labels", "mixture", "ward"]
+__all__ = ["average", "embeddings", "graph_labels", "kmeans", "merged_labels", "mixture"]
 
 GRAPHS = (10, 15, 25)  # neighbours of a sample: one graph each
 SMALL = 3  # times K: small clusters that are merged
@@ -108,10 +108,10 @@ def merged(graph: csr_array, labels: np.ndarray, K: int, power: float) -> np.nda
     return np.unique(group[labels], return_inverse=True)[1]
 
 
-def ward(rows: np.ndarray, K: int, rng: np.random.Generator) -> np.ndarray:
-    """[n]: Ward's criterion for some of the rows; the others join the nearest mean."""
+def average(rows: np.ndarray, K: int, rng: np.random.Generator) -> np.ndarray:
+    """[n]: average linkage of some of the rows; the others join the nearest mean."""
     anchors = rng.permutation(len(rows))[: max(ANCHORS, 2 * K)]
-    labels = cut_tree(linkage(rows[anchors], "ward"), K)[:, 0]
+    labels = cut_tree(linkage(rows[anchors], "average"), K)[:, 0]
     means = np.stack([rows[anchors][labels == c].mean(0) for c in range(labels.max() + 1)])
     found = ((means**2).sum(1) - 2 * rows @ means.T).argmin(1)
     found[anchors] = labels

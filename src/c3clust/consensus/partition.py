@@ -1,8 +1,9 @@
 """The clusters on which clusterings of different kinds agree.
 
-Two candidates: the vote of the graph's clusterings alone, which is best where clusters have similar sizes, and the
-clusters of samples that clusterings of all kinds put together. The second is taken if its silhouette in the features
-is clearly higher. docs/FOLDERS.md has what both, and the choice, are worth on data that were left out.
+Two candidates: the vote of clusterings of all kinds, and the clusters of samples that those put together which let
+clusters differ much in size. The second is taken if its silhouette in the features is clearly higher. Columns with
+units of their own may follow a Gaussian mixture, and have it as a member; embeddings do not. docs/FOLDERS.md has what
+both, and the choice, are worth on data that were left out.
 
 Shapes: n samples, K clusters, M members, L clusters of all members together.
 """
@@ -16,7 +17,7 @@ from scipy.spatial.distance import squareform
 from sklearn.metrics import silhouette_score
 
 from c3clust import dist
-from c3clust.consensus.members import embeddings, graph_labels, kmeans, merged_labels, mixture, ward
+from c3clust.consensus.members import average, embeddings, graph_labels, kmeans, merged_labels, mixture
 from c3clust.consensus.votes import matched_agreement
 from c3clust.features.graph import sorted_neighbours
 from c3clust.features.neighbours import nearest_neighbours
@@ -25,7 +26,8 @@ from c3clust.features.vectors import smoothed, unit_rows
 __all__ = ["Partition", "linked", "partition", "spectral_vote"]
 
 NEIGHBOURS = 25  # of a sample at most
-CLEARER = 0.02  # higher silhouette from which clusters of uneven sizes are taken
+CLEARER = 0.1  # of the silhouette: how much higher it is where clusters of uneven sizes are taken
+NARROW = 64  # features that may be columns with units of their own
 COMPARED = 2000  # samples of the silhouette
 ANCHORS = 3000  # samples whose tree is computed
 MANY = 100  # clusters, above which the clearest of few clusterings is taken, since a vote takes long
@@ -37,7 +39,7 @@ class Partition:
 
     labels: np.ndarray  # [n]
     members: dict[str, np.ndarray]  # name -> [n]
-    even: bool  # whether the vote of the graph's clusterings was taken
+    even: bool  # whether the vote of all kinds was taken
     near: np.ndarray  # [n, k] neighbours, the nearest first
     n_clusters: int
 
@@ -63,7 +65,7 @@ class Partition:
 def partition(x: np.ndarray, z: np.ndarray, K: int, prior: str, seed: int) -> Partition:
     """Cluster the rows z [n, F], which are the features x on the scale of distances.
 
-    prior: "even" takes the vote of the graph's clusterings, "free" the clusters of all kinds, "auto" chooses.
+    prior: "even" takes the vote of all kinds, "free" the clusters of uneven sizes, "auto" chooses.
     """
     near, far = sorted_neighbours(z, nearest_neighbours(z, min(NEIGHBOURS, len(z) - 1)))
     return dist.of_first(lambda: _partition(x, z, near, far, K, prior, seed))
@@ -80,25 +82,26 @@ def _partition(
         own = graphs | {"k-means": kmeans(x, K, seed, n_init=3).labels_}
         some = rng.permutation(n)[:COMPARED]
         return Partition(max(own.values(), key=lambda each: silhouette(z[some], each[some])), own, True, near, K)
-    even = spectral_vote(list(graphs.values()), K, seed)
     smooth = smoothed(z, near[:, : min(max(n // (2 * K), 3), near.shape[1])])
     merges = [merged_labels(graph, rows, K, seed) for graph, rows in found]
+    uneven = linked([each[0] for each in merges], K, rng)
     own = {
-        "graph": even,
-        "uneven": linked([each[0] for each in merges], K, rng),
+        "graph": spectral_vote(list(graphs.values()), K, seed),
+        "uneven": uneven,
         "merged": linked([each[1] for each in merges], K, rng),
         "k-means": kmeans(x, K, seed, n_init=10).labels_,
         "smooth k-means": kmeans(smooth, K, seed, n_init=10).labels_,
-        "smooth ward": ward(smooth, K, rng),
-        "mixture": mixture(x, K, seed),
     }
-    mixed = linked(list(own.values()), K, rng)
+    if x.shape[1] <= NARROW:
+        own["mixture"] = mixture(x, K, seed)
+        uneven = linked([uneven, average(smooth, K, rng), own["mixture"]], K, rng)
+    voted = spectral_vote(list(own.values()), K, seed)
+    clear = prior == "free"
     if prior == "auto":
         some = rng.permutation(n)[:COMPARED]
-        clear = silhouette(z[some], mixed[some]) > silhouette(z[some], even[some]) + CLEARER
-    else:
-        clear = prior == "free"
-    return Partition(mixed if clear else even, own, not clear, near, K)
+        least = silhouette(z[some], voted[some])
+        clear = silhouette(z[some], uneven[some]) > least + CLEARER * abs(least)
+    return Partition(uneven if clear else voted, own, not clear, near, K)
 
 
 def spectral_vote(labels: Sequence[np.ndarray], K: int, seed: int) -> np.ndarray:

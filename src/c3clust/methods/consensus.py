@@ -4,8 +4,8 @@ The package's own method, and its default for feature vectors (embeddings, encod
 handwriting. What it takes from others:
 
 - Feature vectors (consensus/partition.py): clusterings of different kinds vote, among them k-means in the diffusion
-  embedding (Coifman, Lafon 2006) of UMAP's graph of neighbours (McInnes, Healy, Melville 2018), Ward's criterion and a
-  Gaussian mixture. A softmax regression on the votes assigns new samples.
+  embedding (Coifman, Lafon 2006) of UMAP's graph of neighbours (McInnes, Healy, Melville 2018), and a Gaussian
+  mixture of columns. A softmax regression on the votes assigns new samples.
 - Images without an encoder (consensus/graph.py): features are learned with the instance loss of CC (Li et al., AAAI
   2021); members cut the graph of nearest neighbours at the least normalised cut (Shi, Malik, PAMI 2000) of random parts
   of them, and vote. As in C3 (Sadeghi et al., BMVC 2023), what is alike across instances then guides a second stage:
@@ -27,6 +27,7 @@ from torch.nn import functional as F
 from c3clust import checks, dist
 from c3clust.consensus.fit import MOST, PRIORS, fit_vectors
 from c3clust.consensus.learned import assign_neighbours, calibration
+from c3clust.consensus.partition import NARROW
 from c3clust.errors import InputError
 from c3clust.features.preprocess import InputOptions
 from c3clust.methods._base import Clusterer, ContrastiveFields, parameters
@@ -39,8 +40,6 @@ from c3clust.training.head import fit_head
 __all__ = ["Consensus"]
 
 log = logging.getLogger(__name__)
-
-NARROW = 64  # features; up to here vectors are treated as columns with different units, and are standardised
 
 
 # 1. Loss
@@ -156,7 +155,7 @@ class Consensus(ContrastiveFields, Clusterer):
         self._check_stage()
 
     def _input_options(self) -> InputOptions:
-        """Neighbours need no standardisation of embeddings, which would distort distances."""
+        """Columns with different units are standardised; embeddings are not, which would distort distances."""
         return replace(super()._input_options(), standardise=NARROW)
 
     def _build_network(self, shape: tuple[int, ...]) -> nn.Module:

@@ -16,12 +16,13 @@ from typing import Any
 
 import numpy as np
 import sklearn.datasets
+from sklearn.cluster import AgglomerativeClustering
 
 from c3clust import metrics
 from c3clust.bench import Job
 from c3clust.bench.format import markdown_table
 from c3clust.bench.statistics import paired
-from c3clust.consensus.members import kmeans, ward
+from c3clust.consensus.members import kmeans, mixture
 from c3clust.consensus.partition import partition
 from c3clust.consensus.quality import estimate, signals
 from c3clust.errors import InputError
@@ -164,8 +165,8 @@ def _row(task: Task, z: np.ndarray, asked: int) -> dict[str, Any]:
     about, (low, high) = estimate(found, z)
     row = dict.fromkeys(METHODS, "") | {"default": metrics.acc(task.y, found.labels)}
     if asked == task.y.max() + 1:
-        others = {"k-means": found.members["k-means"], "Ward": ward(z, asked, np.random.default_rng(task.seed))}
-        others |= {"mixture": found.members["mixture"]} if "mixture" in found.members else {}
+        others = {"k-means": found.members["k-means"], "Ward": AgglomerativeClustering(asked).fit_predict(z)}
+        others |= {"mixture": mixture(task.x, asked, task.seed)}
         others |= {"UMAP + k-means": _umap(task, asked)} if find_spec("umap") else {}
         row |= {name: metrics.acc(task.y, labels) for name, labels in others.items()}
     return {"asked": asked, **row, **signals(found), "estimate": about, "low": low, "high": high}
