@@ -108,13 +108,14 @@ class Encoder:
     def __call__(self, batch: Any) -> Any:
         column = sample_column(batch, self.column)
         samples = samples_of(batch, column)
+        from c3clust.encoders import lazy_features
+        from c3clust.estimator.cores import cores
+
         encoder = _encoder(self.encoder)
         dataset, at = _dataset(samples, encoder.load_options())
-        rows = np.empty((0, encoder.width), np.float32)
-        if dataset is not None:
-            from c3clust.encoders import lazy_features
-
-            rows = lazy_features(encoder, dataset).x[:]
+        with cores():
+            empty = np.empty((0, encoder.width), np.float32)
+            rows = empty if dataset is None else lazy_features(encoder, dataset).x[:]
         return with_columns(batch, column, self.keep, {"embedding": _spread([rows], at, len(samples))})
 
 

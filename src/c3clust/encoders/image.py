@@ -62,7 +62,7 @@ class ImageEncoder(Encoder):
         self.network = Prepared(module, mean, std).eval().to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.shape = (3, size, size) if size else None
         self._width: int | None = None
-        self._compiled: dict[tuple[int, ...], Callable[[Tensor], Tensor] | None] = {}
+        self._compiled: dict[tuple[tuple[int, ...], int], Callable[[Tensor], Tensor] | None] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_compiled": {}}  # sessions can neither be copied nor be pickled
@@ -128,11 +128,12 @@ class ImageEncoder(Encoder):
         return h.float().cpu().clone()
 
     def _run(self, x: Tensor) -> Tensor:
-        """The network on one batch, compiled at the first of its shape on a CPU."""
+        """The network on one batch, compiled at the first of its shape, for that number of threads, on a CPU."""
         shape = tuple(x.shape[1:])
-        if self.compiles and x.device.type == "cpu" and shape not in self._compiled:
-            self._compiled[shape] = compiled(self.network, shape)
-        run = self._compiled.get(shape) if x.device.type == "cpu" else None
+        key = shape, torch.get_num_threads()
+        if self.compiles and x.device.type == "cpu" and key not in self._compiled:
+            self._compiled[key] = compiled(self.network, shape)
+        run = self._compiled.get(key) if x.device.type == "cpu" else None
         return run(x) if run else self.network(x.contiguous(memory_format=torch.channels_last))
 
     def to(self, device: torch.device) -> "ImageEncoder":

@@ -23,6 +23,7 @@ from c3clust.data import duplicates
 from c3clust.data.io.subset import subset
 from c3clust.data.samples import ArrayLike, Dataset
 from c3clust.errors import InputError, RunError
+from c3clust.estimator.cores import on_requested_cores
 from c3clust.estimator.correcting import Correctable
 from c3clust.estimator.splits import write_steps
 from c3clust.features.outliers import OutlierRule
@@ -91,6 +92,7 @@ class Estimator(Correctable):
 
     # What a user calls.
 
+    @on_requested_cores
     def fit(
         self,
         X: Any,

@@ -16,6 +16,7 @@ from c3clust.data.samples import Dataset, Samples, Table
 from c3clust.encoders import Encoder
 from c3clust.errors import RunError
 from c3clust.estimator.cluster_count import ClusterCount
+from c3clust.estimator.cores import on_requested_cores, one_by_one
 from c3clust.estimator.corrections import Corrections
 from c3clust.estimator.scikit_learn import ScikitLearn
 from c3clust.estimator.splits import Step
@@ -55,10 +56,12 @@ class Fitted(ClusterCount, ScikitLearn):
         """
         return self.assign(X).clusters
 
+    @on_requested_cores
     def predict_proba(self, X: Any) -> np.ndarray:
         """Soft assignment of each sample: [n, M], rows sum to 1."""
         return np.concatenate([self._edited(z.numpy(), c.numpy())[1] for z, c in self._embed(X)[0]])
 
+    @on_requested_cores
     def assign(self, X: Any, shared: bool = False) -> Assignments:
         """Name, cluster and confidence of each sample. shared: all processes of a group make this call."""
         check_is_fitted(self)
@@ -74,7 +77,7 @@ class Fitted(ClusterCount, ScikitLearn):
 
     def assign_batches(self, X: Any) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """z [N, D], cluster [N] and confidence [N] of some samples at a time, in order; the network runs once."""
-        return self._assigned(self._embed(X)[0])
+        return one_by_one(self._assigned(self._embed(X)[0]))
 
     def _assigned(self, pairs: Iterator[tuple[Tensor, Tensor]]) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         for z, c in ((z.numpy(), c.numpy()) for z, c in pairs):
@@ -85,10 +88,12 @@ class Fitted(ClusterCount, ScikitLearn):
                 labels[outside & ~corrected] = -1
             yield z, labels, confidence
 
+    @on_requested_cores
     def transform(self, X: Any) -> np.ndarray:
         """The learned representation z of each sample: [n, D]."""
         return gather(*self._embed(X))[0]
 
+    @on_requested_cores
     def find_outliers(self, X: Any) -> dict[int, Outlier]:
         """The samples of X that belong to no cluster, by their positions: far from all, or between two."""
         found = [outlier for z, c in self._embed(X)[0] for outlier in self._judge(z.numpy(), c.numpy())]

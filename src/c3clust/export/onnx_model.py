@@ -5,6 +5,7 @@ have, names no other file, and no tensor is larger than it may be (docs/SECURITY
 """
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -14,6 +15,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from c3clust import data
+from c3clust.data.io.workers import requested_cores
 from c3clust.data.samples import Dataset, Samples
 from c3clust.errors import InputError, MissingExtraError, RunError, first_line
 from c3clust.export import onnx_graph
@@ -166,11 +168,18 @@ def from_bytes(content: bytes, path: Path) -> OnnxModel:
     card, largest = _checked(content, path)
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
+    options.intra_op_num_threads = requested_cores() or _threads_of_openmp()
     try:
         session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
     except Exception as error:
         raise RunError(f"{path} cannot be run by onnxruntime: {first_line(error)}.") from None
     return OnnxModel(card, session, largest)
+
+
+def _threads_of_openmp() -> int:
+    """OMP_NUM_THREADS, which onnxruntime does not read itself; 0 if it is not set: one thread per core."""
+    text = os.environ.get("OMP_NUM_THREADS", "")
+    return int(text) if text.isdecimal() else 0
 
 
 def require_packages() -> None:

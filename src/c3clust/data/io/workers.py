@@ -14,8 +14,21 @@ MIN_SECONDS = 4.0  # of work; below, starting processes costs more time than it 
 CHUNK = 64
 
 
+def requested_cores() -> int | None:
+    """n_jobs of `joblib.parallel_config`, as a number of cores that are there; None without one."""
+    from joblib import cpu_count, effective_n_jobs
+    from joblib.parallel import get_active_backend
+
+    n_jobs = get_active_backend()[1]
+    return None if n_jobs is None else min(effective_n_jobs(n_jobs), cpu_count())
+
+
 def worker_count(workers: int | None) -> int:
-    """The given number, or the number of cores that this process may use, divided among those that torchrun started."""
+    """The given number, or that of `joblib.parallel_config`.
+
+    Else the number of cores that this process may use, divided among those that torchrun started.
+    """
+    workers = requested_cores() if workers is None else workers
     if workers is not None:
         return max(1, workers)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
