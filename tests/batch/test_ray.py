@@ -35,7 +35,9 @@ def killed_once(told):
 @pytest.fixture(scope="module")
 def local():
     """A local Ray, with room for two workers and the tasks that read."""
-    ray.init(num_cpus=4, include_dashboard=False, log_to_driver=False, logging_level="error", object_store_memory=2**27)
+    normal = {"worker_niceness": 0}  # by default workers give way to all else, and stand still on a busy machine
+    quiet = {"include_dashboard": False, "log_to_driver": False, "logging_level": "error"}
+    ray.init(num_cpus=4, object_store_memory=2**27, _system_config=normal, **quiet)
     ray.data.DataContext.get_current().enable_progress_bars = False
     yield
     ray.shutdown()
