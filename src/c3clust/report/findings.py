@@ -237,8 +237,9 @@ def in_hundred(share: float) -> int:
 
 def _how_to_improve(facts: Facts) -> str:
     return (
-        f"Measure it: judge 30 {facts.noun}s with Check 30 of c3clust review {facts.run}. Or try another number of "
-        f"clusters{_other_encoder(facts)}; the column confidence of assignments.csv shows which are uncertain."
+        f"Look at the least certain {facts.noun}s of each cluster (column confidence of assignments.csv), or try "
+        f"another number of clusters{_other_encoder(facts)}. To know how many are right, judge 30 of them (Check 30): "
+        f"c3clust review {facts.run}"
     )
 
 
