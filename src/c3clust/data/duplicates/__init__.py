@@ -34,7 +34,12 @@ MOST = 50_000  # samples among which near copies are looked for; beyond, only ex
 NARROW = 64  # features: vectors up to here are columns of a table
 SHARED = 0.9  # of the words of two texts
 CHUNK = 256
-COPY = re.compile(r"(?i).(\s\(\d+\)|[\s_-]+(copy|kopie|copie|copia)(\s*\(?\d+\)?)?)$")  # of a name without extension
+WORD = "copy|kopie|copie|copia"
+COPY = re.compile(  # of a name without extension
+    rf"(?i).\s\((\d+|[\w ]*({WORD}))\)$"  # IMG (1), IMG (another copy)
+    rf"|.[\s_-]+({WORD})(\s*\(?\d+\)?)?$"  # IMG copy 2, IMG - Kopie
+    rf"|^({WORD})(\s\(\d+\))?\s(of|von|de|di)\s."  # Copy of IMG
+)
 
 
 def find(dataset: Dataset, features: Any = None) -> Duplicates:
@@ -57,6 +62,8 @@ def is_copy_name(name: str) -> bool:
 
     >>> [is_copy_name(name) for name in ("a/IMG (1).JPG", "IMG copy 2.jpg", "IMG - Kopie.jpg", "IMG.jpg", "copy.jpg")]
     [True, True, True, False, False]
+    >>> [is_copy_name(name) for name in ("a/Copy of IMG.jpg", "Kopie von 1.png", "1 (copy).jpg", "Copy of.jpg")]
+    [True, True, True, False]
     """
     return COPY.search(PurePosixPath(name).stem) is not None
 
