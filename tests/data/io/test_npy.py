@@ -2,6 +2,7 @@ import os
 import pickle
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -90,3 +91,16 @@ def test_a_file_that_is_cut_during_a_fit_is_one_sentence(tmp_path, kind):
     assert done.returncode == 2, done.stderr
     assert "x.npy was cut while it was in use: it has 4,096 bytes" in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
+
+
+def test_reading_without_pread(tmp_path, monkeypatch):
+    """As on Windows, by several threads at once."""
+    x = np.arange(4000, dtype=np.int32).reshape(1000, 4)
+    np.save(tmp_path / "x.npy", x)
+    monkeypatch.setattr(npy, "IN_MEMORY", 0)
+    monkeypatch.setattr(npy, "read_at", npy.seek_and_read)
+    found = open_npy(tmp_path / "x.npy")
+    parts = [np.random.default_rng(i).permutation(1000) for i in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        for part, rows in zip(parts, pool.map(found.__getitem__, parts), strict=True):
+            np.testing.assert_array_equal(rows, x[part])

@@ -5,6 +5,7 @@ that returns too little can be refused with a sentence.
 """
 
 import os
+import threading
 import weakref
 from collections.abc import Callable
 from math import prod
@@ -54,7 +55,7 @@ class NpyFile:
             raise ValueError(f"it has {size:,} bytes, and an array of shape {shape} needs {start + self.nbytes:,}")
 
     def _open(self) -> None:
-        self.number = os.open(self.path, os.O_RDONLY)
+        self.number = os.open(self.path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
         weakref.finalize(self, os.close, self.number)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -100,7 +101,7 @@ class NpyFile:
         """Fill `out` with the bytes of the file from position `at` on."""
         done = 0
         while done < len(out):
-            read = os.pread(self.number, min(BLOCK, len(out) - done), at + done)
+            read = read_at(self.number, min(BLOCK, len(out) - done), at + done)
             if not read:
                 raise DataError(
                     f"{self.path} was cut while it was in use: it has {os.fstat(self.number).st_size:,} bytes, and "
@@ -108,3 +109,14 @@ class NpyFile:
                 )
             out[done : done + len(read)] = read
             done += len(read)
+
+
+def seek_and_read(number: int, n: int, at: int) -> bytes:
+    """`os.pread` for Windows, which has no fork: only threads of one process share the position in the file."""
+    with _SEEKING:
+        os.lseek(number, at, os.SEEK_SET)
+        return os.read(number, n)
+
+
+_SEEKING = threading.Lock()
+read_at = os.pread if hasattr(os, "pread") else seek_and_read
