@@ -20,6 +20,13 @@ ENVIRONMENT = {"OMP_NUM_THREADS": "1", "COLUMNS": "200", "NO_COLOR": "1", "PYTHO
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy")
 
+# What these test is not on Windows: signals, pipes, limits of a process, folders of a virtual environment.
+POSIX = (
+    "bench/test_pool.py", "data/io/test_scratch.py", "data/test_hostile.py", "files/test_limits.py", "test_torchrun.py",
+    "test_wheel.py",
+)  # fmt: skip
+collect_ignore = list(POSIX) if os.name == "nt" else []
+
 # The files that take longest are begun first, so that no worker waits for another at the end.
 LONG = (
     "test_all_methods.py", "test_checkpoint.py", "test_distributed.py", "test_paper.py", "test_pool.py", "test_kill.py",
