@@ -1,11 +1,14 @@
 """The program: help, version, errors, and what it imports."""
 
 import os
+import re
 import subprocess
 import sys
 
 import pytest
+import typer
 
+from c3clust import cli
 from c3clust.records.record import RunRecord
 
 
@@ -33,6 +36,14 @@ def test_help_and_version(c3clust):
         "paper",
     ):
         assert "Example" in c3clust(command, "--help").stdout
+
+
+def test_no_word_in_brackets_is_lost_in_the_help():
+    """Typer reads it as a style, and omits it."""
+    command = typer.main.get_command(cli._app(cli.COMMANDS))
+    for name, each in command.commands.items():
+        for text in (each.help, *(getattr(param, "help", None) for param in each.params)):
+            assert not re.findall(r"(?<!\\)\[[a-z/]", text or ""), name
 
 
 HEAVY = {"torch", "sklearn", "scipy"}

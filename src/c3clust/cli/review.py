@@ -27,9 +27,9 @@ def review(
     encoder: opt.SavedEncoder = None,
     method: opt.Method = None,
 ) -> None:
-    """Look at the clusters in the browser and correct them. Everything is saved at once; Ctrl-C ends it.
+    r"""Look at the clusters in the browser and correct them. Everything is saved at once; Ctrl-C ends it.
 
-    The page is served to this computer only. Needs the extra `review`: pip install "c3clust[review]".
+    The page is served to this computer only. Needs the extra `review`: pip install "c3clust\[review]".
 
     Example:  c3clust review runs/photos
     """
