@@ -113,6 +113,23 @@ def test_a_view_of_other_types(run, kind, c3clust):
         assert "Unexpected error" not in done.stderr, (name, done.stderr)
 
 
+@pytest.mark.parametrize("name", ["xy", "certain", "centres", "confidence", "z"])
+def test_a_view_with_values_that_are_not_finite(run, name, c3clust):
+    with np.load(run / "view.npz") as arrays:
+        whole = dict(arrays)
+    whole[name].reshape(-1)[0] = np.inf
+    np.savez(run / "view.npz", **whole)
+    done = c3clust("report", run)
+    assert done.returncode == (2 if name in ("xy", "centres") else 0), done.stderr
+    assert "Unexpected error" not in done.stderr
+
+
+@pytest.mark.parametrize("seed", [-1, 2**31, 2**70, True])
+def test_a_seed_that_is_none(seed):
+    with pytest.raises(InputError, match=r"random_state=.* is not an integer from 0 to 2147483647"):
+        KMeans(3, random_state=seed).fit(X)
+
+
 @pytest.mark.parametrize("kind", ["float64", "int64", "bool"])
 def test_a_model_of_other_types(run, kind, c3clust, tmp_path):
     np.save(tmp_path / "x.npy", X)

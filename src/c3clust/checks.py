@@ -7,7 +7,9 @@ from typing import Any
 
 from c3clust.errors import InputError, suggest
 
-__all__ = ["choice", "flag", "number", "stage", "whole"]
+__all__ = ["SEEDS", "choice", "flag", "number", "seed", "stage", "whole"]
+
+SEEDS = 2**31  # a process or a start may add its own number, and NumPy takes 32 bits
 
 
 def number(name: str, value: Any, low: float = -math.inf, high: float = math.inf, *, why: str) -> float:
@@ -23,6 +25,13 @@ def whole(name: str, value: Any, low: int = 1, *, why: str) -> int:
     """An integer of at least `low`."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < low:
         raise InputError(f"{name}={value!r} is not an integer of at least {low}: {why}")
+    return int(value)
+
+
+def seed(value: Any) -> int:
+    """A seed of all random draws."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= int(value) < SEEDS:
+        raise InputError(f"random_state={value!r} is not an integer from 0 to {SEEDS - 1}: it is the random seed.")
     return int(value)
 
 

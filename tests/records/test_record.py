@@ -23,6 +23,8 @@ def test_round_trip(record, tmp_path):
     [
         ({"seed": "one"}, "field 'seed' cannot be used: it should be a valid integer"),
         ({"seed": True}, "field 'seed' cannot be used: it should be a valid integer"),
+        ({"seed": -1}, "field 'seed' cannot be used: it should be greater than or equal to 0"),
+        ({"seed": 2**31}, "field 'seed' cannot be used: it should be less than 2147483648"),
         ({"stages": {}}, "field 'stages' cannot be used: it should be a valid list"),
         ({"extra": 1}, "unknown field 'extra'"),
         ({"format": 99}, "not a run record of format 1"),

@@ -16,6 +16,7 @@ from typing import IO, Annotated, Any
 
 import typer
 
+from c3clust.checks import SEEDS
 from c3clust.cli import complete
 from c3clust.errors import InputError, ProcessError
 from c3clust.files.text import encoded, printable
@@ -60,7 +61,9 @@ NamedRun = Annotated[
     Path | None, typer.Option("-o", "--out", help="The folder of the new run.", show_default="runs/NAME of the source")
 ]
 SavedEncoder = Annotated[str | None, encoder_option("Encoder of the run; required if it is not built in.")]
-Seed = Annotated[int, typer.Option("--seed", help="Random seed: the same seed gives the same clusters.", min=0)]
+Seed = Annotated[
+    int, typer.Option("--seed", help="Random seed: the same seed gives the same clusters.", min=0, max=SEEDS - 1)
+]
 Recipe = Annotated[
     str | None, method_option("--recipe", help="See: c3clust list recipes.", autocompletion=complete.recipes)
 ]

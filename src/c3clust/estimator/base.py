@@ -241,7 +241,7 @@ class Estimator(Correctable):
     def _seed(self, run: Run | None) -> int:
         """The seed; if none is given, that of the unfinished run."""
         if isinstance(self.random_state, int | np.integer):
-            return int(self.random_state)
+            return checks.seed(self.random_state)
         seed = int(dist.agree(check_random_state(self.random_state).randint(2**31 - 1)))
         return seed if run is None else run.seed(seed)
 

@@ -44,15 +44,17 @@ from typing import Annotated, Any, Literal
 
 from typing_extensions import TypedDict
 
+from c3clust.checks import SEEDS
 from c3clust.errors import RunError
 from c3clust.files.atomic import read_json, write_atomically
-from c3clust.files.schema import Clusters, Count, Layout, Limits, Number, Whole, build, open_ended
+from c3clust.files.schema import Clusters, Count, Layout, Limits, Number, build, open_ended
 from c3clust.records.ownership import is_own, seal
 
-__all__ = ["RunRecord", "versions"]
+__all__ = ["RunRecord", "Seed", "versions"]
 
 FORMAT = 1
 NAME = "record.json"
+Seed = Annotated[int, Limits(ge=0, lt=SEEDS)]
 
 
 def versions() -> dict[str, str]:
@@ -146,7 +148,7 @@ class RunRecord:
     method: str
     n_clusters: Clusters
     params: dict[str, Any]
-    seed: Whole
+    seed: Seed
     data: Annotated[dict[str, Any], Layout(Data)]
     stages: list[Annotated[dict[str, Any], Layout(Stage)]] = field(default_factory=list)
     seconds: Number = 0.0

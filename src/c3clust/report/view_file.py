@@ -133,6 +133,9 @@ def _checked_arrays(arrays: Any, k: int) -> dict[str, np.ndarray]:
             raise ValueError(f"{name} points outside its range")
     if (a["sizes"] < 0).any() or (a["confusion"] < 0).any():
         raise ValueError("it has negative counts")
+    for name, rows in (("xy", slice(None)), ("centres", a["sizes"] > 0)):
+        if not np.isfinite(a[name][rows]).all():
+            raise ValueError(f"{name} has values that are not finite")
     return a
 
 

@@ -10,8 +10,9 @@ from typing_extensions import TypedDict
 
 from c3clust.errors import RunError
 from c3clust.files.atomic import read_json, write_atomically
-from c3clust.files.schema import Count, Layout, Limits, Number, Whole, build, open_ended
+from c3clust.files.schema import Count, Layout, Limits, Number, build, open_ended
 from c3clust.records.ownership import is_own, seal
+from c3clust.records.record import Seed
 
 __all__ = ["RunConfig", "is_object", "method_name", "plain"]
 
@@ -56,7 +57,7 @@ class RunConfig:
 
     method: str
     params: dict[str, Any]
-    seed: Whole
+    seed: Seed
     data: Annotated[dict[str, Any], Layout(Fingerprint)]
     source: str | None = None
     options: Annotated[dict[str, Any], Layout(LoadOptions)] = field(default_factory=dict)
