@@ -8,6 +8,7 @@ from sklearn.cluster import KMeans as SklearnKMeans
 from sklearn.datasets import load_digits
 
 from c3clust import KMeans, ari, data, methods
+from c3clust.networks import readouts
 
 
 def test_labels_equal_scikit_learns_on_the_same_pixels():
@@ -21,6 +22,26 @@ def test_labels_equal_scikit_learns_on_the_same_pixels():
 def test_identical_samples_give_finite_probabilities():
     c = KMeans(1, random_state=0).fit(np.zeros((5, 2))).predict_proba(np.zeros((2, 2)))
     assert np.isfinite(c).all()
+
+
+def test_starts_are_compared_on_a_sample_of_many(monkeypatch):
+    """One start only sees all samples, and ends where k-means on all of them does."""
+    x = np.random.default_rng(0).normal(size=(3000, 2)) + 6 * np.eye(2)[np.arange(3000) % 2]
+    whole, seen = KMeans(2, random_state=0).fit(x), []
+
+    class Counted(SklearnKMeans):
+        def fit(self, x):
+            seen.append((len(x), self.n_init))
+            return super().fit(x)
+
+    monkeypatch.setattr(readouts, "KMeans", Counted)
+    monkeypatch.setattr(readouts, "COMPARED", 400)
+    found = KMeans(2, random_state=0).fit(x)
+    assert seen == [(400, 10), (3000, 1)]
+    assert ari(whole.labels_, found.labels_) > 0.99
+    seen.clear()
+    KMeans(2, random_state=0).fit(x[:800])
+    assert seen == [(800, 10)]
 
 
 # Memory

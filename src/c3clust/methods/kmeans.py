@@ -31,7 +31,8 @@ class KMeans(Clusterer):
     scale : {"auto", "standard", "l2", "none"}, default="auto"
         How feature vectors are scaled, as in :class:`CC`; "auto" does not scale them.
     n_init : int, default=10
-        Starts, of which the best is kept.
+        Starts, of which the best is kept. Above 100,000 samples and 100 per cluster, they are compared on 50,000 of
+        them, or 50 per cluster, and the best one continues on all samples.
 
     References
     ----------

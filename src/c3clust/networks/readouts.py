@@ -14,6 +14,7 @@ from c3clust import dist
 BLOCK = 4096  # stored samples that are compared at a time, in float64
 ITERATIONS = 100  # of spherical k-means, at most
 PASSES = 10  # of mini-batch k-means over the samples, at most
+COMPARED, PER_CLUSTER = 50_000, 50  # samples on which starts of k-means are compared: at least, and per cluster
 
 
 def spherical_kmeans(z: np.ndarray, n_clusters: int, seed: int, starts: int = 20, shared: bool = False) -> np.ndarray:
@@ -47,15 +48,24 @@ def spherical_kmeans(z: np.ndarray, n_clusters: int, seed: int, starts: int = 20
 def shared_kmeans(z: np.ndarray, n_clusters: int, starts: int, seed: int, copy: bool) -> tuple[np.ndarray, float]:
     """Centres [M, D] and inertia of k-means in z [n, D], the best of many starts.
 
+    Above 100,000 samples and 100 per cluster, starts are compared on 50,000 or 50 per cluster; the best continues on
+    all samples.
     Several processes, which all have z, share the starts: each draws its own, so other clusters than those of one
     process may be found.
     """
+    some, compared = max(COMPARED, PER_CLUSTER * n_clusters), z
+    if len(z) > 2 * some:
+        compared = z[np.sort(np.random.RandomState(seed).permutation(len(z))[:some])]
     mine = len(range(dist.rank(), starts, dist.world_size()))
     best: tuple[np.ndarray, float] = (np.empty(0), np.inf)
     if mine:
-        found = KMeans(n_clusters, n_init=mine, random_state=seed + dist.rank(), copy_x=copy).fit(z)
+        found = KMeans(n_clusters, n_init=mine, random_state=seed + dist.rank(), copy_x=copy).fit(compared)
         best = found.cluster_centers_, float(found.inertia_)
-    return min(dist.gather_objects(best), key=lambda each: each[1])
+    best = min(dist.gather_objects(best), key=lambda each: each[1])
+    if compared is z:
+        return best
+    found = KMeans(n_clusters, init=best[0], n_init=1, copy_x=copy).fit(z)
+    return found.cluster_centers_, float(found.inertia_)
 
 
 def nearest(z: np.ndarray, centres: np.ndarray) -> np.ndarray:
