@@ -74,7 +74,7 @@ def test_fill_values_of_a_table_are_missing(c3clust, tmp_path, value, rows):
     rng = np.random.default_rng(0)
     y = np.arange(200) % 3
     x = rng.normal(0, 1, (200, 3)) + 12 * np.eye(3)[y]
-    at = rng.permutation(200)[:rows]
+    at, said = rng.permutation(200)[:rows], {}
     for name, cell in (("filled", f"{value:g}"), ("empty", "")):
         lines = [[f"{v:.4f}" for v in row] for row in x]
         for i in at:
@@ -84,10 +84,13 @@ def test_fill_values_of_a_table_are_missing(c3clust, tmp_path, value, rows):
         words = ("fit", tmp_path / f"{name}.csv", "-k", 3, "--method", "kmeans", "-q", "-o", tmp_path / name)
         done = c3clust(*words)
         assert done.returncode == 0, done.stderr
+        said[name] = done.stderr
     for name in ("model.safetensors", "assignments.csv"):
         assert (tmp_path / "filled" / name).read_bytes() == (tmp_path / "empty" / name).read_bytes()
     note = f"Column 'b' has {value:.6g} in row {at.min() + 1}"
     assert note in (tmp_path / "filled" / "record.json").read_text()
+    assert note in said["filled"]
+    assert not said["empty"]
     again = c3clust("predict", tmp_path / "filled", tmp_path / "filled.csv")
     other = c3clust("predict", tmp_path / "filled", tmp_path / "empty.csv")
     assert again.stdout == other.stdout

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.cluster import KMeans as SklearnKMeans
 from sklearn.datasets import load_digits
+from sklearn.exceptions import ConvergenceWarning
 
 from c3clust import KMeans, ari, data, methods
 from c3clust.networks import readouts
@@ -22,6 +23,12 @@ def test_labels_equal_scikit_learns_on_the_same_pixels():
 def test_identical_samples_give_finite_probabilities():
     c = KMeans(1, random_state=0).fit(np.zeros((5, 2))).predict_proba(np.zeros((2, 2)))
     assert np.isfinite(c).all()
+
+
+def test_fewer_distinct_samples_than_clusters_are_told_once():
+    with pytest.warns(ConvergenceWarning, match="1 of the 3 requested clusters have samples") as told:
+        KMeans(3, random_state=0).fit(np.ones((20, 2)))
+    assert len(told) == 1
 
 
 def test_starts_are_compared_on_a_sample_of_many(monkeypatch):

@@ -136,6 +136,7 @@ class TableEncoder(Encoder):
             f"Column {name!r} has {x[rows[0]]:.6g} in {where}, far from its other values: such values are treated as "
             "missing. If they are real, rescale the column, for example by its logarithm."
         )
+        log.warning("%s", self.notes[-1])
         x = x.copy()
         x[rows] = np.nan
         return x

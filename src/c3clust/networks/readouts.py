@@ -1,11 +1,13 @@
 """From a learned space to clusters: spherical k-means for unit vectors, centres or neighbours for everything else."""
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 from sklearn.cluster import KMeans, MiniBatchKMeans, kmeans_plusplus
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import NearestNeighbors
 from torch import Tensor, nn
 
@@ -59,7 +61,9 @@ def shared_kmeans(z: np.ndarray, n_clusters: int, starts: int, seed: int, copy: 
     mine = len(range(dist.rank(), starts, dist.world_size()))
     best: tuple[np.ndarray, float] = (np.empty(0), np.inf)
     if mine:
-        found = KMeans(n_clusters, n_init=mine, random_state=seed + dist.rank(), copy_x=copy).fit(compared)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # of fewer distinct rows than clusters: `fit` says so
+            found = KMeans(n_clusters, n_init=mine, random_state=seed + dist.rank(), copy_x=copy).fit(compared)
         best = found.cluster_centers_, float(found.inertia_)
     best = min(dist.gather_objects(best), key=lambda each: each[1])
     if compared is z:
