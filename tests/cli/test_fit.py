@@ -102,6 +102,8 @@ def test_settings_reach_the_estimator(c3clust, photos, tmp_path):
         (["-k", "2", "--set", "zeta=1.4"], "zeta=1.4 is outside [-1, 1]"),
         (["-k", "2", "--method", "c3", "--set", "gamma=-1"], "gamma=-1 is outside [0, inf)"),
         (["-k", "2", "--set", "zetta=1"], "Did you mean zeta?"),
+        (["-k", "2", "--set", "random_state=5"], "--set 'random_state=5' is not possible: the option --seed sets it"),
+        (["--set", "n_clusters=2"], "--set 'n_clusters=2' is not possible: the option -k sets it"),
         (["-k", "2", "--set", "zeta"], "is not of the form name=value"),
         (["-k", "2", "--method", "kmean"], "Did you mean kmeans?"),
         (["-k", "2", "--recipe", "c3-cifar11"], "Did you mean c3-cifar10?"),

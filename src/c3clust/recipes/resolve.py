@@ -22,6 +22,7 @@ from c3clust.methods._auto import METHODS, choose_method
 AUTO = "auto"  # the method that suits the data
 SHARED = ("backbone", "stem", "image_size", "augment", "projection_dim")  # what all networks of a recipe have in common
 IF_KNOWN = ("image_size", "verbose")  # options that are ignored by methods without the parameter
+OPTIONS = {"n_clusters": "-k", "random_state": "--seed"}  # parameters that are options, and no settings
 PATHS = ("start", "encoder")  # parameters that may be the path of a run
 
 
@@ -142,6 +143,8 @@ def parse_settings(method: str, settings: Sequence[str], base: Mapping[str, Any]
         if not equals:
             raise InputError(f"--set {setting!r} is not of the form name=value, for example --set zeta=0.7.")
         name, _, key = name.strip().partition(".")
+        if name in OPTIONS:
+            raise InputError(f"--set {setting!r} is not possible: the option {OPTIONS[name]} sets it.")
         entries = params[name] if isinstance(params.get(name), dict) else {}
         params[name] = {**entries, key: _value(value)} if key else _value(value)
     _check_known(method, params, method)
