@@ -5,9 +5,10 @@ import math
 import pytest
 import torch
 
-from c3clust.methods.spice import SelfObjective, SemiObjective, double_softmax_loss, prototype_labels, reliable
+from c3clust import augment
+from c3clust.methods.spice import SPICE, SelfObjective, SemiObjective, double_softmax_loss, prototype_labels, reliable
 from c3clust.networks.heads import LinearHeads, NeighbourNet, Projected
-from c3clust.training import Batch
+from c3clust.training import Batch, TrainingContext
 
 
 def random(*shape, seed=0):
@@ -81,3 +82,38 @@ def test_stage_three_trains_on_reliable_and_on_confident_labels():
     expected = torch.nn.functional.cross_entropy(logits, torch.tensor([0, 1]))
     torch.testing.assert_close(some["loss"], expected)
     assert SemiObjective(torch.full((6,), -1), 0.0)(network, batch)["confident_loss"].item() > 0
+
+
+def test_samples_of_many_batches_get_their_labels_together():
+    torch.manual_seed(0)
+    network, x = net(), torch.randn(20, 4)
+    context = TrainingContext(x.numpy(), (4,), augment.policy("vector"), 0, torch.device("cpu"))
+    objective, index = SelfObjective(together=12, passes=2), torch.arange(3, 15)
+    objective.refresh_targets(network, context, index)
+    h = network.encode(x[index])
+    p, batch = network.heads.assign(h), index[[7, 0, 4, 5]]
+    expected = []
+    for head in range(2):
+        pairs = list(zip(*(t.flatten().tolist() for t in prototype_labels(h, p[:, head])), strict=True))
+        assert objective.c[:, head].sum() == len(pairs) == 12
+        logits = network.heads.logits(network.encode(x[batch]))[:, head]
+        own = [(i, k) for i, k in pairs if index[i] in batch]
+        rows = [batch.tolist().index(index[i]) for i, _ in own]
+        expected.append(double_softmax_loss(logits[rows], torch.tensor([k for _, k in own])))
+    found = objective(network, Batch(x[batch], x[batch], batch, x[batch], (4,)))["loss"]
+    torch.testing.assert_close(found, torch.stack(expected).mean())
+
+
+def test_a_batch_without_chosen_samples_has_no_loss():
+    network, x = net(), torch.randn(6, 4)
+    objective = SelfObjective(together=6)
+    objective.load_state_dict({"index": torch.arange(6), "c": torch.zeros(6, 2, 3, dtype=torch.bool)})
+    assert objective(network, Batch(x, x, torch.arange(6), x, (4,)))["loss"].item() == 0
+
+
+def test_passes_take_the_place_of_epochs():
+    x = torch.rand(60, 6, generator=torch.Generator().manual_seed(0)).numpy()
+    given = {"pretrain_epochs": 1, "batch_size": 16, "random_state": 0}
+    spice = SPICE(3, target_size=32, passes=4, epochs=2, semi_epochs=1, **given).fit(x)
+    assert [stage["epochs"] for stage in spice.stages_] == [1, 2, 1]
+    assert len(spice.labels_) == 60

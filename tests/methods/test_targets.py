@@ -12,7 +12,7 @@ from c3clust.networks.heads import LabelNet
 from c3clust.training import Batch, Stage, TrainingContext, embed, train
 from c3clust.training.order import in_passes
 
-NAMES = ("dac", "dccm", "gatcluster")
+NAMES = ("dac", "dccm", "gatcluster", "spice")
 
 
 def test_each_block_is_trained_as_often_as_there_are_passes():

@@ -7,12 +7,14 @@ network on the labels that neighbours share, and on its own confident ones (FixM
 Shapes: N samples per batch, F feature width, H heads, M clusters.
 
 Departures from the released code (niuchuangnn/SPICE, spice/model/heads/sem_head.py and sem_head_multi.py,
-configs/cifar10): stage 1 is SimCLR, MoCo there; samples are chosen in each batch, not among 5,000 for eight passes; by
-default un-augmented samples stand for weakly augmented ones and one set of augmentations for strong ones, with
-strong="strong" there are weak and strong views as there; reliable samples are not cut down to the size of the smallest
-cluster, clusters weigh the same in the loss instead; stage 3 goes on with the network of stage 2, a new one there. As
-there: heads of two layers, prototypes of half of the samples per cluster (`center_ratio`), reliable labels with a
-confidence above 0.99 (`score_th`) that 99 % of the neighbours share (`ratio_confident`; the paper: 95 %).
+configs/cifar10, tools/train_self.py): stage 1 is SimCLR, MoCo there; by default samples are chosen in each batch, among
+5,000 for eight passes there, as with target_size=5000 and passes=8 (by the scores of un-augmented samples, with new
+views in each pass, batches of all samples instead of the chosen ones); by default un-augmented samples stand for weakly
+augmented ones and one set of augmentations for strong ones, with strong="strong" there are weak and strong views as
+there; reliable samples are not cut down to the size of the smallest cluster, clusters weigh the same in the loss
+instead; stage 3 goes on with the network of stage 2, a new one there. As there: heads of two layers, prototypes of half
+of the samples per cluster (`center_ratio`), reliable labels with a confidence above 0.99 (`score_th`) that 99 % of the
+neighbours share (`ratio_confident`; the paper: 95 %).
 """
 
 from collections.abc import Mapping
@@ -24,12 +26,15 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from c3clust import augment, checks, dist
+from c3clust.data.io.subset import Subset
 from c3clust.losses.terms import balanced_cross_entropy, full_precision
 from c3clust.methods._base import Clusterer, parameters
 from c3clust.methods._heads import PretrainedHeadsFields
+from c3clust.methods._targets import TargetFields, Targets
 from c3clust.methods.simclr import SimCLRObjective
 from c3clust.networks.heads import NeighbourNet
 from c3clust.training import Adam, Batch, Stage, TrainingContext
+from c3clust.training.embed import embed_together
 from c3clust.training.neighbours import few_neighbours, mine_neighbours
 
 __all__ = ["SPICE"]
@@ -56,6 +61,15 @@ def prototype_labels(h: Tensor, p: Tensor) -> tuple[Tensor, Tensor]:
     return nearest, torch.arange(m, device=h.device)[:, None].expand_as(nearest)
 
 
+def members(h: Tensor, p: Tensor) -> Tensor:
+    """Which samples get the label of which cluster, for every head: [N, F], [N, H, M] -> [N, H, M] bool."""
+    found = torch.zeros(p.shape, dtype=torch.bool, device=p.device)
+    for head in range(p.shape[1]):
+        chosen, labels = prototype_labels(h, p[:, head])
+        found[:, head][chosen, labels] = True
+    return found
+
+
 def double_softmax_loss(logits: Tensor, labels: Tensor) -> Tensor:
     """Mean cross entropy of softmax(softmax(logits)): the second softmax keeps it from over-confidence."""
     return F.cross_entropy(torch.softmax(full_precision(logits), dim=-1).flatten(0, -2), labels.flatten())
@@ -74,25 +88,40 @@ def weak_and_strong(batch: Batch, strong: bool) -> tuple[Tensor, Tensor]:
     return (batch.x_a, batch.x_b) if strong else (batch.x, batch.x_a)
 
 
-@dataclass(frozen=True)
-class SelfObjective:
+class SelfObjective(Targets):
     """What one step of stage 2 minimises: the loss of each head on views of the samples that it labels itself."""
 
-    strong: bool = False
+    def __init__(self, strong: bool = False, together: int = 0, passes: int = 1) -> None:
+        super().__init__(together, passes)
+        self.strong = strong
 
     def optimisers(self, network: NeighbourNet, lr: float) -> dict[str, torch.optim.Optimizer]:
         return {"loss": Adam(network.heads.parameters(), lr=lr)}
+
+    def refresh_targets(self, network: NeighbourNet, context: TrainingContext, index: Tensor) -> None:
+        def outputs(x: Tensor) -> tuple[Tensor, Tensor]:
+            return (h := network.encode(x)), network.heads.assign(h)
+
+        chosen = Subset(context.x, index.numpy())
+        h, p = (torch.from_numpy(rows) for rows in embed_together(network, chosen, context.size, outputs))
+        self.index, self.c = index, members(h, p)
+
+    def labelled(self, network: NeighbourNet, weak: Tensor, index: Tensor) -> Tensor:
+        """The labels of the batch of all processes: [N, H, M] bool."""
+        if self.together:
+            return self.c.to(index.device)[self.rows(dist.gather(index))]
+        h = dist.gather(network.encode(weak))
+        return members(h, network.heads.assign(h))
 
     def __call__(self, network: NeighbourNet, batch: Batch) -> dict[str, Tensor]:
         network.body.eval()
         weak, strong = weak_and_strong(batch, self.strong)
         with torch.no_grad():
-            h, h_strong = dist.gather(network.encode(weak)), network.encode(strong)
-            p = network.heads.assign(h)  # [N, H, M]
+            labelled, h_strong = self.labelled(network, weak, batch.index), network.encode(strong)
         logits, losses = dist.gather(network.heads.logits(h_strong)), []
-        for head in range(p.shape[1]):
-            chosen, labels = prototype_labels(h, p[:, head])
-            losses.append(double_softmax_loss(logits[:, head][chosen], labels))
+        for head in range(logits.shape[1]):
+            chosen, labels = labelled[:, head].nonzero(as_tuple=True)
+            losses.append(double_softmax_loss(logits[chosen, head], labels) if len(chosen) else 0 * logits.sum())
         return {"loss": network.heads.record(torch.stack(losses))}
 
 
@@ -127,7 +156,7 @@ class SemiObjective:
 
 @final
 @parameters
-class SPICE(PretrainedHeadsFields, Clusterer):
+class SPICE(TargetFields, PretrainedHeadsFields, Clusterer):
     """Cluster with SPICE: frozen features, heads that label by prototypes, then semi-supervised learning.
 
     Parameters
@@ -145,12 +174,17 @@ class SPICE(PretrainedHeadsFields, Clusterer):
     strong : str, dict, callable or None, default=None
         Augmentations of what learns labels in stages 2 and 3, as for `augment`; views by `augment` then make the
         labels, and learn the reliable ones. None for the same ones. The paper: "strong".
+    target_size : int, default=0
+        Samples among which those of each cluster are chosen at once in stage 2, at least one batch; 0 for those of each
+        batch. The released code: 5000.
+    passes : int, default=1
+        How often stage 2 trains on them, with new views each time. The released code: 8.
     pretrain_epochs : int or "auto", default="auto"
         Stage 1. "auto" is about 420 steps, and at least 15 epochs. The paper: 1000.
     epochs : int or "auto", default="auto"
         Stage 2. "auto" is about 200 steps, and at least 5 epochs. The paper: 100.
     semi_epochs : int or "auto", default="auto"
-        Stage 3. "auto" is as many as stage 2 has.
+        Stage 3. "auto" is as many as stage 2 has, times its passes.
     lr : float, default=0.001
         Learning rate of Adam in all stages. The paper: 5e-3 in stage 2.
 
@@ -194,12 +228,14 @@ class SPICE(PretrainedHeadsFields, Clusterer):
             )
         if self.strong is not None:
             augment.policy(self.strong)
+        self._check_targets()
         checks.stage(self.semi_epochs, self.batch_size, self.lr, self.schedule, "semi_")
         self._check_heads()
 
     def _stages(self, context: TrainingContext) -> list[Stage]:
-        first, epochs = self._epochs(context, 420, 15, 400, "pretrain_epochs"), self._epochs(context, 200, 5, 100)
-        last = epochs if self.semi_epochs == "auto" else int(self.semi_epochs)
+        first = self._epochs(context, 420, 15, 400, "pretrain_epochs")
+        epochs = self._epochs(context, 200 // self.passes, -(-5 // self.passes), 100)
+        last = epochs * self.passes if self.semi_epochs == "auto" else int(self.semi_epochs)
         return [self._stage(*each) for each in (("simclr", first), ("self", epochs), ("semi", last))]
 
     def _fit(self, context: TrainingContext) -> NeighbourNet:
@@ -207,7 +243,7 @@ class SPICE(PretrainedHeadsFields, Clusterer):
         context.train(first, network, SimCLRObjective(self.tau))
         strong = self.strong is not None
         policy = augment.WeakStrong(context.policy, augment.policy(self.strong)) if strong else None
-        context.train(second, network, SelfObjective(strong), policy=policy)
+        context.train(second, network, SelfObjective(strong, self.target_size, self.passes), policy=policy)
         self._keep_start(network, context)
         few = few_neighbours(self.n_neighbors, len(context.x), self.n_clusters_)
         confidence, labels = torch.from_numpy(context.assignments(network)).max(dim=1)
