@@ -234,6 +234,14 @@ def test_probabilities_are_kept(side: int) -> None:
     assert (mirrored | same | grey).all()
 
 
+def test_hue_changes_as_far_as_it_says() -> None:
+    red = torch.tensor([1.0, 0.0, 0.0])[None, :, None, None].expand(400, 3, 8, 8)
+    still = {"scale": (1, 1), "ratio": (1, 1), "flip": 0, "jitter": 1e-6, "jitter_p": 1, "grey": 0}
+    for hue, most in ((None, 0.0), (0.1, 0.6), (0.0, 0.0)):  # green grows by six times the change
+        green = augment.Photo(**still, hue=hue)(red, (8, 8), seeded())[:, 1].amax()
+        assert float(green) == pytest.approx(most, abs=0.02)
+
+
 def test_none_is_what_evaluation_sees() -> None:
     x = torch.randint(0, 256, (3, 3, 24, 24), generator=seeded(), dtype=torch.uint8)
     assert torch.equal(augment.policy("none")(x, (24, 24), seeded()), x / 255)

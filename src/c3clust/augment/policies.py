@@ -37,6 +37,7 @@ class Photo:
     ratio : width / height of a crop, from and to.
     flip : probability of a horizontal flip.
     jitter : strength s; brightness, contrast and saturation change by up to 0.8 s, hue by up to 0.2 s of the circle.
+    hue : the largest change of the hue, as a fraction of the circle; None for 0.2 s.
     jitter_p : probability of the colour jitter.
     grey : probability of greyscale.
     blur : probability of a Gaussian blur, kernel 10 % of the view's side (23 at 224 pixels).
@@ -52,6 +53,7 @@ class Photo:
     ratio: tuple[float, float] = (3 / 4, 4 / 3)
     flip: float = 0.5
     jitter: float = 0.5
+    hue: float | None = None
     jitter_p: float = 0.8
     grey: float = 0.2
     blur: float = 0.0
@@ -61,6 +63,8 @@ class Photo:
         _check_crop(self)
         check_range(self, "sigma", 0, math.inf, open_low=True)
         check_number(self, "jitter", 0, 2.5, "with more, the hue would go round more than half the circle")
+        if self.hue is not None:
+            check_number(self, "hue", 0, 0.5, "it is a fraction of the circle, in both directions")
         check_probabilities(self, "flip", "jitter_p", "grey", "blur")
 
     def __call__(self, x: Tensor, size: Size, generator: torch.Generator) -> Tensor:
@@ -89,7 +93,8 @@ class Photo:
         """[N, 4] uniform in [0, 1) -> factors of brightness, contrast and saturation, and the shift of the hue."""
         low, high = max(0.0, 1 - 0.8 * self.jitter), 1 + 0.8 * self.jitter
         factors = low + (high - low) * u
-        factors[:, 3] = 0.2 * self.jitter * (2 * u[:, 3] - 1)
+        hue = 0.2 * self.jitter if self.hue is None else self.hue
+        factors[:, 3] = hue * (2 * u[:, 3] - 1)
         return factors
 
 
