@@ -176,6 +176,7 @@ CASES = {  # network, objective of the network
     "self label": (neighbour_net, lambda net: SelfLabelObjective(0.35)),
     "dac": (label_net, lambda net: DACObjective(4)),
     "dac released": (label_net, lambda net: DACObjective(4, "released")),
+    "dac photographs": (label_net, lambda net: DACObjective(4, "released-cifar10")),
     "dac shared targets": (label_net, lambda net: known(DACObjective(4, together=N))),
     "gatcluster shared targets": (
         lambda: AttentionNet(encoder(), WIDTH, WIDTH, 3),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from c3clust.methods.dac import DAC, MEETING, DACObjective, LabelNet, pair_loss, squared_loss, thresholds
+from c3clust.methods.dac import DAC, MEETING, DACObjective, LabelNet, entropy_loss, pair_loss, squared_loss, thresholds
 from c3clust.training import Batch
 
 
@@ -49,12 +49,27 @@ def test_the_released_loss_equals_the_loop(threshold):
     assert torch.autograd.gradcheck(lambda a: squared_loss(a, p, threshold), (view.requires_grad_(),))
 
 
+def test_the_released_loss_for_photographs_equals_the_loop():
+    view, p = random(seed=1), random()
+    total = 0.0
+    for i in range(8):
+        for j in range(8):
+            g, s = (cosine(each[i].tolist(), each[j].tolist()) for each in (view, p))
+            total -= math.log(min(g, 1 - 1e-6) if s > 0.9 else 1 - g) / 64
+        for k in range(3):
+            a, u = view[i, k].item(), p[i, k].item() / math.hypot(*p[i].tolist())
+            total -= 10 * (u * math.log(a) + (1 - u) * math.log(1 - a)) / 24
+    assert entropy_loss(view, p, 0.9).item() == pytest.approx(total, abs=1e-10)
+    assert torch.autograd.gradcheck(lambda a: entropy_loss(a, p, 0.9), (view.requires_grad_(),))
+
+
 def test_the_threshold_of_the_released_code_falls_to_one_half():
     objective, seen = DACObjective(20, "released"), []
     for _ in range(20):
         objective.refresh(None, None)
         seen.append(objective.threshold)
     assert seen == pytest.approx([0.9 - 0.02 * e for e in range(20)])
+    assert DACObjective(20, "released-cifar10").threshold == 0.99
 
 
 def test_the_thresholds_meet():

@@ -92,6 +92,7 @@ CASES = {  # network, objective, the views that a step is given
     "scan self": (neighbour_net, lambda net: SelfLabelObjective(0.35), FIRST),
     "dac": (label_net, lambda net: DACObjective(4), BOTH),
     "dac released": (label_net, lambda net: DACObjective(4, "released"), FIRST),
+    "dac photographs": (label_net, lambda net: DACObjective(4, "released-cifar10"), FIRST),
     "ddc": (label_net, lambda net: DDCObjective(0.1), BOTH),
     "drc": (label_net, lambda net: DRCObjective(3.0, 1.0, 2.0), BOTH),
     "dccm": (

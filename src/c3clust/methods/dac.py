@@ -10,8 +10,8 @@ Paper and released code differ. `rule="paper"` has the paper's two thresholds an
 those of one view with another, so the views of a sample, which is similar to itself, become similar; the thresholds
 move in equal steps and meet in the last epoch, where the paper trains until they meet. `rule="released"` is the code
 for MNIST (vector-1127/DAC, MNIST/mnist.py): one threshold, which falls from 0.9 to 0.5, and the squared error of the
-cosines within one view. For CIFAR-10 (CIFAR10/cifar10_1.py) the released code has binary cross entropy, a threshold
-from 0.99 to 0.75, and ten times the cross entropy with the assignments of the samples: that is not here.
+cosines within one view. `rule="released-cifar10"` is that for CIFAR-10 (CIFAR10/cifar10_1.py): a threshold from 0.99 to
+0.75, the binary cross entropy of the same cosines, and ten times that of the assignments with the label features.
 
 As in the released code, pairs are chosen by the samples as they are. Departures from it: by default pairs are chosen in
 each batch, among 1,000 samples for five passes there, as with target_size=1000 and passes=5; the head is linear, two
@@ -39,7 +39,8 @@ from c3clust.training import Batch, Stage, TrainingContext
 __all__ = ["DAC"]
 
 MEETING = 0.45  # λ at which u(λ) = l(λ)
-RULES = ("paper", "released")
+RELEASED = {"released": (0.9, 0.5), "released-cifar10": (0.99, 0.75)}  # the threshold of the first epoch, and its end
+RULES = ("paper", *RELEASED)
 
 
 # 1. Loss
@@ -84,6 +85,25 @@ def squared_loss(p_view: Tensor, p: Tensor, threshold: float, shared: bool = Fal
     return dist.total(losses) if shared and dist.world_size() > 1 else losses
 
 
+def entropy_loss(p_view: Tensor, p: Tensor, threshold: float, shared: bool = False) -> Tensor:
+    """Mean of BCE(g_ij, 1{s_ij > threshold}) over all pairs + 10 times that of BCE(p_view_ik, u_ik), as for CIFAR-10.
+
+    g_ij is the cosine of two rows of p_view, of one view, s_ij that of p, of the samples: [N, M]; u are the rows of p
+    of unit length. shared: as above.
+    """
+    check_pairs(p_view=p_view, p=p)
+    gather = dist.gather_columns if shared else lambda columns: columns
+    a, unit = (F.normalize(full_precision(each), dim=1) for each in (p_view, p.detach()))
+    similar = unit @ gather(unit).T > threshold
+    n = similar.shape[1]
+    pairs = pair_bce(a @ gather(a).T, similar.to(a.dtype)).sum() / n**2
+    loss = pairs + 10 * pair_bce(p_view, unit).mean() * len(a) / n
+    return dist.total(loss) if shared and dist.world_size() > 1 else loss
+
+
+LOSSES = {"released": squared_loss, "released-cifar10": entropy_loss}
+
+
 # 2. Objective
 
 
@@ -96,8 +116,9 @@ class DACObjective(Targets):
 
     @property
     def threshold(self) -> float:
-        """That of the released code: 0.9 in the first epoch, near 0.5 in the last."""
-        return 0.9 - 0.4 * max(self.lamb - self.growth, 0) / MEETING
+        """That of the released code, which falls in equal steps: for MNIST from 0.9 to near 0.5."""
+        first, end = RELEASED[self.rule]
+        return first - (first - end) * max(self.lamb - self.growth, 0) / MEETING
 
     def refresh(self, network: LabelNet, context: TrainingContext) -> None:
         self.lamb = min(self.lamb + self.growth, MEETING)
@@ -111,8 +132,8 @@ class DACObjective(Targets):
 
     def __call__(self, network: LabelNet, batch: Batch) -> dict[str, Tensor]:
         p = self.clean(network, batch)
-        if self.rule == "released":
-            return {"loss": squared_loss(network(batch.x_a)[1], p, self.threshold, shared=True)}
+        if self.rule in LOSSES:
+            return {"loss": LOSSES[self.rule](network(batch.x_a)[1], p, self.threshold, shared=True)}
         p_a, p_b = (network(x)[1] for x in (batch.x_a, batch.x_b))  # [N, M]
         return {"loss": pair_loss(p_a, p_b, p, *thresholds(self.lamb), shared=True)}
 
@@ -127,8 +148,8 @@ class DAC(OptimiserFields, TargetFields, LabelFields, Clusterer):
 
     Parameters
     ----------
-    rule : {"paper", "released"}, default="paper"
-        The loss and thresholds of the paper, or those of the released code for MNIST.
+    rule : {"paper", "released", "released-cifar10"}, default="paper"
+        The loss and thresholds of the paper, or those of the released code for MNIST or for CIFAR-10.
     epochs : int or "auto", default="auto"
         "auto" is about 600 steps, and at least 15 epochs. The paper: until the thresholds meet.
     batch_size : int, default=128
