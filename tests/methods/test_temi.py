@@ -2,10 +2,13 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 
-from c3clust.methods.temi import TEMIObjective, UnitHeads, information_loss, pair_weights
+import c3clust
+from c3clust.export import onnx_model
+from c3clust.methods.temi import TEMI, TEMIObjective, UnitHeads, information_loss, pair_weights
 from c3clust.training import Batch
 
 
@@ -53,6 +56,36 @@ def test_gradient_and_finite_where_head_and_teacher_disagree():
     loss.sum().backward()
     assert loss.isfinite().all()
     assert sure.grad.isfinite().all()
+
+
+def test_heads_with_a_hidden_layer_equal_the_loop():
+    torch.manual_seed(0)
+    network, x = UnitHeads(4, 3, 2, 0.1, hidden=5), torch.randn(6, 4)
+    net = network.heads.linear
+    with torch.no_grad():
+        net.lengths.mul_(torch.rand(2, 3, 1))
+    found, z = network.assign(x), network.project(x)
+    for head in range(2):
+        first = slice(5 * head, 5 * head + 5)
+        hidden = torch.nn.functional.gelu(z @ net.first.weight[first].T + net.first.bias[first])
+        code = hidden @ net.second.weight[256 * head : 256 * head + 256, :, 0].T
+        for k in range(3):
+            vector = net.lengths[head, k] * net.vectors[head, k] / net.vectors[head, k].norm()
+            logit = (code @ vector) / code.norm(dim=1) / 0.1
+            assert torch.allclose(net(z).view(6, 2, 3)[:, head, k], logit, atol=1e-5)
+    assert torch.allclose(network(x)[1], found[0])
+    assert (found.sum(dim=2) - 1).abs().max() < 1e-6
+
+
+def test_a_model_with_hidden_layers_is_saved_and_exported(tmp_path):
+    pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnx")
+    x = torch.randn(60, 6, generator=torch.Generator().manual_seed(0)).numpy()
+    temi = TEMI(3, hidden_dim=8, n_heads=2, epochs=2, batch_size=30, random_state=0).fit(x)
+    temi.save(tmp_path / "model")
+    temi.to_onnx(tmp_path / "model.onnx")
+    for other in (c3clust.load(tmp_path / "model"), onnx_model.load(tmp_path / "model.onnx")):
+        np.testing.assert_allclose(other.predict_proba(x), temi.predict_proba(x), atol=1e-6)
 
 
 def test_the_teacher_follows_and_is_resumed():

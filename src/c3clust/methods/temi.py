@@ -5,9 +5,10 @@ The features of a pretrained encoder are not changed. Several heads learn to ass
 neighbours to the same cluster. A teacher, the moving average of the heads, weighs the pairs.
 Shapes: N samples per batch, d features, K neighbours, H heads, M clusters.
 
-The loss is that of the released code (HHU-MMBS/TEMI-official-BMVC2023) up to rounding. Departures from the paper: the
-heads are linear; features are standardised, and of unit length for the heads as well as for the neighbours; the budget
-is shorter, with a higher learning rate and a faster teacher.
+The loss is that of the released code (HHU-MMBS/TEMI-official-BMVC2023) up to rounding. Departures (train_main.py and
+model_builders/multi_head.py): by default heads are linear, of two layers there, as with hidden_dim=512; features are
+standardised, and of unit length for the heads as well as for the neighbours; the budget is shorter, with a higher
+learning rate and a faster teacher; the last layer learns in the first epoch too.
 """
 
 from math import prod
@@ -31,6 +32,7 @@ from c3clust.training.neighbours import Partners, few_neighbours, mine_neighbour
 __all__ = ["TEMI"]
 
 SIZES = 0.9  # momentum of the cluster sizes
+CODE = 256  # width of the code of a head with a hidden layer
 
 
 # 1. Loss
@@ -57,12 +59,36 @@ def information_loss(p: Tensor, t: Tensor, sizes: Tensor, w: Tensor, beta: float
 # 2. Objective
 
 
-class UnitHeads(nn.Module):
-    """Linear heads on features of unit length, divided by a temperature: x -> (unit features, assignment)."""
+class HiddenHeads(nn.Module):
+    """For each head a hidden layer, a unit code, and its products with a vector per cluster: [N, F] -> [N, H M].
 
-    def __init__(self, width: int, n_clusters: int, n_heads: int, tau: float) -> None:
+    As released: GELU, weights N(0, 0.02²) without tails, and vectors whose length is learned and starts at 1.
+    """
+
+    def __init__(self, width: int, hidden: int, n_clusters: int, n_heads: int, tau: float) -> None:
+        super().__init__()
+        self.first, self.tau = nn.Linear(width, n_heads * hidden), tau
+        self.second = nn.Conv1d(n_heads * hidden, n_heads * CODE, 1, groups=n_heads)
+        for layer in (self.first, self.second):
+            nn.init.trunc_normal_(layer.weight, std=0.02)
+            nn.init.zeros_(layer.bias)  # type: ignore[arg-type]
+        self.vectors = nn.Parameter(torch.empty(n_heads, n_clusters, CODE).uniform_(-1, 1))
+        self.lengths = nn.Parameter(torch.ones(n_heads, n_clusters, 1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        codes = self.second(F.gelu(self.first(x))[:, :, None]).reshape(-1, len(self.lengths), CODE)
+        vectors = self.lengths * F.normalize(self.vectors, dim=2)
+        return (F.normalize(codes, dim=2)[:, :, None] @ vectors.transpose(1, 2)).flatten(1) / self.tau
+
+
+class UnitHeads(nn.Module):
+    """Heads with a temperature on features of unit length: x -> (unit features, assignment)."""
+
+    def __init__(self, width: int, n_clusters: int, n_heads: int, tau: float, hidden: int = 0) -> None:
         super().__init__()
         self.standard, self.heads, self.tau = Standardised(width), LinearHeads(width, n_clusters, n_heads), tau
+        if hidden:
+            self.heads.linear, self.tau = HiddenHeads(width, hidden, n_clusters, n_heads, tau), 1.0
 
     def project(self, x: Tensor) -> Tensor:
         return F.normalize(self.standard(x), dim=1)
@@ -118,6 +144,8 @@ class TEMI(OptimiserFields, TrainingFields, Clusterer):
         K, neighbours of a sample; at most n / (2 M), half of an average cluster.
     n_heads : int, default=16
         H, cluster heads. The one with the lowest loss is kept. The paper: 50.
+    hidden_dim : int, default=0
+        Width of the hidden layer of each head; 0 for linear heads. The released code: 512.
     beta : float, default=0.6
         β, which reduces the reward of certain assignments; 1 gives the pointwise mutual information.
     tau : float, default=0.1
@@ -152,6 +180,7 @@ class TEMI(OptimiserFields, TrainingFields, Clusterer):
 
     n_neighbors: int = 50
     n_heads: int = 16
+    hidden_dim: int = 0
     beta: float = 0.6
     tau: float = 0.1
     momentum: float = 0.98
@@ -163,13 +192,14 @@ class TEMI(OptimiserFields, TrainingFields, Clusterer):
             "n_neighbors", self.n_neighbors, why="it is the number of neighbours of a sample. A usual value is 50."
         )
         checks.whole("n_heads", self.n_heads, why="it is the number of cluster heads. A usual value is 16.")
+        checks.whole("hidden_dim", self.hidden_dim, 0, why="it is a width, or 0 for linear heads.")
         checks.number("beta", self.beta, 0, 1, why="it is an exponent. A usual value is 0.6.")
         checks.number("tau", self.tau, 1e-3, why="it divides cosines. A usual value is 0.1.")
         checks.number("momentum", self.momentum, 0, 1, why="it is a fraction of the teacher. A usual value is 0.98.")
         self._check_stage()
 
     def _build_network(self, shape: tuple[int, ...]) -> UnitHeads:
-        return UnitHeads(prod(shape), self.n_clusters_, self.n_heads, self.tau)
+        return UnitHeads(prod(shape), self.n_clusters_, self.n_heads, self.tau, self.hidden_dim)
 
     def _stages(self, context: TrainingContext) -> list[Stage]:
         return [self._stage("temi", self._epochs(context, 1000, 10, 400))]
