@@ -6,10 +6,11 @@ import sys
 
 import numpy as np
 import pytest
+from sklearn.metrics import silhouette_score
 
 from c3clust import CC, bench, paper
 from c3clust.errors import InputError, MissingExtraError
-from c3clust.paper import departures, fig_convergence, fig_help, findings, table
+from c3clust.paper import departures, fig_convergence, fig_help, fig_tsne, findings, table
 from c3clust.paper import setting as settings
 from c3clust.paper.values import read_rows, write_rows
 
@@ -67,6 +68,21 @@ def test_a_figure_is_drawn_again_from_its_numbers_alone(done, name, tmp_path):
     assert files[0].read_text() == (out / f"{name}.md").read_text()
     assert files[1].read_bytes() == before
     assert files[2].read_bytes().startswith(b"%PDF")
+
+
+def test_the_space_is_measured_in_z_for_every_seed(done):
+    z, y = np.array([[1, 0], [1, 0.1], [0, 1], [0.1, 1.0], [1, 0.9]]), np.array([0, 0, 1, 1, 0])
+    found = fig_tsne._measures(z, y)
+    assert found["silhouette"] == pytest.approx(silhouette_score(z, y, metric="cosine"))
+    assert found["pure"] == pytest.approx((2 + 2 + 1 + 1 + 2) / 20)  # of the four others
+    rows = read_rows(done[1] / "fig-tsne.csv")
+    measured = [row for row in rows if row["class"] == fig_tsne.ALL]
+    assert [row["name"] for row in measured] == ["CC", "C3"]
+    seeds = [
+        {**row, "seed": seed, "pure": row["pure"] - (row["name"] == "C3")} for row in measured for seed in range(5)
+    ]
+    assert [finding.holds for finding in fig_tsne.findings(seeds)][1] is False
+    assert all(finding.holds is None for finding in fig_tsne.findings(rows))
 
 
 def test_other_numbers_give_another_figure(done, tmp_path):
