@@ -9,8 +9,20 @@ import pytest
 from sklearn.metrics import silhouette_score
 
 from c3clust import CC, bench, paper
+from c3clust.bench.worker import SCORED
 from c3clust.errors import InputError, MissingExtraError
-from c3clust.paper import departures, fig_convergence, fig_help, fig_tsne, findings, table
+from c3clust.paper import (
+    departures,
+    fig_budget,
+    fig_convergence,
+    fig_help,
+    fig_pairs,
+    fig_rates,
+    fig_tsne,
+    fig_zeta,
+    findings,
+    table,
+)
 from c3clust.paper import setting as settings
 from c3clust.paper.values import read_rows, write_rows
 
@@ -68,6 +80,11 @@ def test_a_figure_is_drawn_again_from_its_numbers_alone(done, name, tmp_path):
     assert files[0].read_text() == (out / f"{name}.md").read_text()
     assert files[1].read_bytes() == before
     assert files[2].read_bytes().startswith(b"%PDF")
+
+
+def test_figures_by_epoch_show_runs_that_are_evaluated_by_epoch():
+    for figure in (fig_budget, fig_convergence, fig_pairs, fig_rates, fig_zeta):
+        assert {job.method for job in figure.jobs(paper.Setting("digits"))} <= set(SCORED), figure
 
 
 def test_the_space_is_measured_in_z_for_every_seed(done):

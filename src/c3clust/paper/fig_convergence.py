@@ -29,8 +29,7 @@ RELEASED = "released log (cited)"
 
 
 def jobs(setting: Setting) -> list[Job]:
-    found = [setting.c3(seed, "C3") for seed in setting.seeds]
-    return found if setting.is_paper_size else [*found, *(setting.adaptive(seed) for seed in setting.seeds)]
+    return [setting.c3(seed, "C3") for seed in setting.seeds]
 
 
 def rows(setting: Setting, results: Results) -> Rows:

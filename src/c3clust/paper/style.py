@@ -93,6 +93,8 @@ def score_curves(rows: Rows, what: str, first: float) -> Figure:
     """ACC and NMI by epoch, one line per name."""
     figure, axes = panels(2)
     curves(axes, by_name(rows), {"acc": "ACC", "nmi": "NMI"}, what, first)
+    for axis in axes:
+        axis.set_ylim(top=min(axis.get_ylim()[1], 1))  # a band may reach above what a score can
     axes[0].legend(loc="best")
     footer(figure, seeds_note(rows))
     return figure
