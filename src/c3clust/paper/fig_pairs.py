@@ -3,12 +3,15 @@
 import numpy as np
 
 from c3clust.bench import Job
-from c3clust.paper.findings import Finding, enough
+from c3clust.bench.statistics import paired_by_seed
+from c3clust.paper.findings import Finding, both, side, within
 from c3clust.paper.setting import Setting
 from c3clust.paper.style import BLACK, BLUE, curves, footer, panels, seeds_note
 from c3clust.paper.values import Figure, Results, Rows, distinct, select
 
 ORDER = 4
+SETTLED = 0.1  # largest change in the last quarter of the epochs, as a share
+NEAR = 0.25  # of what a cluster holds
 
 
 def jobs(setting: Setting) -> list[Job]:
@@ -27,16 +30,25 @@ def rows(setting: Setting, results: Results) -> Rows:
 
 
 def findings(rows: Rows) -> list[Finding]:
-    at, n = sorted(distinct(rows, "epoch")), len(distinct(rows, "seed"))
-    mean = [float(np.mean([row["positives_per_view"] for row in select(rows, epoch=e)])) for e in at]
-    settled, late = rows[0]["settled"], mean[-1] / mean[-1 - len(mean) // 4] - 1
-    growth = f"{mean[0]:.1f} in epoch 1, {mean[-1]:.1f} in epoch {at[-1]:.0f}"
-    measured, near = f"{growth}; {late:+.0%} in the last quarter (limit 10 %), n = {n}", mean[-1] / settled
+    at = sorted(distinct(rows, "epoch"))
+    first, before, last = (_by_seed(select(rows, epoch=at[i])) for i in (0, -1 - len(at) // 4, -1))
+    mean = [np.mean(list(values.values())) for values in (first, last)]
+    growth = paired_by_seed(last, first)
+    late = paired_by_seed({seed: value / before[seed] for seed, value in last.items()}, dict.fromkeys(last, 1.0))
+    near = paired_by_seed({seed: value / rows[0]["settled"] for seed, value in last.items()}, dict.fromkeys(last, 1.0))
+    measured = (
+        f"{mean[0]:.1f} in epoch 1, {mean[1]:.1f} in epoch {at[-1]:.0f}; relative change in the last quarter {late}"
+    )
     return [
-        Finding("positives grow, then settle", measured, enough(mean[-1] > mean[0] and abs(late) < 0.1, n)),
-        Finding(f"near 2N / M = {settled:.1f} (ours)", f"{near:.2f} times that (limit 0.75–1.25)",
-                enough(abs(near - 1) < 0.25, n)),
+        Finding("positives grow, then settle", f"{measured} (limit {SETTLED})",
+                both(side(growth), within(late, SETTLED))),
+        Finding(f"near 2N / M = {rows[0]['settled']:.1f} (ours)", f"relative difference {near} (limit {NEAR})",
+                within(near, NEAR)),
     ]  # fmt: skip
+
+
+def _by_seed(rows: Rows) -> dict[int, float]:
+    return {row["seed"]: row["positives_per_view"] for row in rows}
 
 
 def draw(rows: Rows) -> Figure:
