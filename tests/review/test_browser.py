@@ -6,7 +6,11 @@ import signal
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import numpy as np
 import pytest
+
+from c3clust import data, methods
+from c3clust.runs import Run
 
 pytestmark = pytest.mark.browser
 
@@ -278,3 +282,38 @@ def test_a_killed_server_loses_nothing(fitted, tmp_path, review, visit, clusters
         assert process.wait(30) == 0
     assert clusters_of(run) == clusters_of(fitted)
     assert not (run / "lock").exists()
+
+
+@pytest.mark.parametrize("n", [3_000, pytest.param(100_000, marks=pytest.mark.slow)])
+def test_many_samples_are_scrolled_chosen_moved_and_undone(tmp_path, review, visit, clusters_of, n):
+    x = np.random.default_rng(0).integers(0, 40, (n, 4, 4)) + (np.arange(n) % 3 * 80)[:, None, None]
+    np.save(tmp_path / "x.npy", x.astype(np.uint8))
+    run = Run(tmp_path / "many", source=str(tmp_path / "x.npy"))
+    methods.load("kmeans")(n_clusters=3, random_state=0).fit(data.load(tmp_path / "x.npy"), run_dir=run)
+    before = clusters_of(tmp_path / "many")
+    with review(tmp_path / "many") as (_, url):
+        page = visit(url)
+        page.wait_for_function("async () => (await (await fetch('api/state')).json()).ready")
+        page.get_by_role("button", name="Show all").first.click()
+        for share in (0.2, 0.9, 0.3):
+            page.locator("#grid").evaluate("(node, share) => { node.scrollTop = share * node.scrollHeight; }", share)
+            page.wait_for_function("() => document.querySelector('#grid .tile')")
+            page.wait_for_timeout(100)
+            assert 0 < tiles(page).count() < 300
+        tile = page.locator("#grid .tile >> visible=true").nth(80)
+        moved = int(tile.get_attribute("data-i"))
+        tile.click()
+        page.keyboard.press("x")
+        said(page, "belongs nowhere")
+        assert clusters_of(tmp_path / "many")[moved] == -1
+        undo(page)
+        page.keyboard.press("/")
+        page.keyboard.type(f"{n - 1}")
+        page.locator(".filter").wait_for()
+        assert position(page, 0) == n - 1
+        page.keyboard.press("Escape")
+        page.keyboard.press("Control+a")
+        page.keyboard.press("c")
+        said(page, "confirmed")
+        undo(page)
+        assert clusters_of(tmp_path / "many") == before
