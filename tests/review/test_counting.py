@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
 
-from c3clust.paper.people import Case, Person, counted
+from c3clust.paper.people import Person, Start, counted
 from c3clust.records.duplicates import Duplicates
 from c3clust.review.history import History
 from c3clust.review.learner import Learner
@@ -51,7 +51,7 @@ def test_the_number_is_right_after_ten_answers(change):
     z, y = blobs()
     labels = change(y)
     c = np.eye(labels.max() + 1)[labels] * 0.9 + 0.01
-    assert counted(Case(z, c, y), Person(y, 0.0, 0), 10, 0) == 5
+    assert counted(Start(z, c, y), Person(y, 0.0, 0), 10, 0) == 5
 
 
 def test_what_was_answered_is_not_asked_again():

@@ -44,7 +44,7 @@ def test_a_divided_class_is_the_first_pair_and_yes_merges_it():
 def test_none_of_five_is_asked_again_with_the_others():
     z, y = make_blobs(300, 8, centers=8, random_state=0)
     learner = Learner(z, y, 8)
-    first = next(q for q in learner.questions(6) if q.kind == "where")
+    first = next(q for q in learner.questions(40) if q.kind == "where")
     learner.correct(pins_of(first, "none"))
     again = next(q for q in learner.questions(300) if q.samples == first.samples)
     assert not set(again.candidates) & set(first.candidates)

@@ -2,9 +2,11 @@
 
 The model's own probabilities are the prior mean of a Gaussian process over the samples; what a pin says beyond them is
 observed with noise, and spreads to the samples near it (Rasmussen, Williams, Gaussian Processes for Machine Learning,
-2006, chapter 2.7 and 5.4.2). Where a pin confirms the model, nothing changes. How far pins spread is the width at which
-each is predicted best from the others (leave one out). A sample moves only if the evidence exceeds MARGIN. People err:
-a pin that model and other pins exclude is in doubt. It holds, but hardly spreads, until a second answer confirms it.
+2006, chapter 2.7 and 5.4.2). Its variance is the doubt of the model: what is learned about doubtful samples hardly
+moves those that the model is sure of. Where a pin confirms the model, nothing changes. How far pins spread is a mean of
+widths, each weighted by how well it predicts every pin from the others (leave one out, as in Yao et al., Bayesian
+Analysis 2018); the width 0, at which nothing follows, is one of them. People err: a pin that model and other pins
+exclude is in doubt. It holds, but hardly spreads, until a second answer confirms it.
 Shapes: n samples, F features, m pins, K clusters.
 """
 
@@ -20,11 +22,13 @@ from c3clust.review.space import Space
 
 __all__ = ["Learner"]
 
-WIDTHS = (0.5, 0.3, 0.7, 1.0)  # of the kernel, in units of the mean distance within a cluster; the default first
+WIDTHS = (0.0, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0)  # of the kernel, in units of the mean distance within a cluster
+POWER = 0.25  # of the evidence for a width: pins near each other are not independent
 NOISE = 0.05  # variance of an answer around the truth
-MARGIN = 0.0  # of the estimated membership, for which a sample leaves its cluster
+SURE = 0.02  # doubt of a sample that the model is certain of
 CORE = 0.5  # share of a cluster that is its core
-LEAST = 0.01  # probability of a cluster that the other pins and the model exclude
+LEAST = 0.05  # probability of a cluster that the other pins and the model exclude, if the model is in doubt at all
+RARE = 0.01  # the same if the model is certain; and of a pin, as evidence about a width
 NEW = 0.1  # the same of a cluster that answers made
 WRONG = (2, 40)  # wrong answers and answers that are assumed to have been before the first
 UNCONFIRMED = 0.99  # doubt of a pin that waits for another answer
@@ -95,7 +99,7 @@ class Learner:
         self.n_clusters, self.wrong = len(self.decisions.target), _wrong_rate(self.decisions)
         self.mean = _merged(self.prior, self.decisions.target)
         self.pinned, wanted = _observed(self.decisions, self.mean)
-        self.width, self.inverse = WIDTHS[0], np.zeros((0, 0))
+        self.weights, self.inverse = np.full(len(WIDTHS), 1 / len(WIDTHS)), np.zeros((0, 0))
         self.left_out, self.doubt, membership = wanted, np.zeros(len(self.pinned)), self.mean.copy()
         if len(self.pinned):
             membership += self._learned(wanted)
@@ -120,7 +124,7 @@ class Learner:
 
     def covariance(self, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
         """[rows, others]: how far what is learned about the one holds for the other, before any pin."""
-        return np.exp(self.space.distances(rows, others) / np.float32(-2 * self.width**2))
+        return _kernel(self.space.distances(rows, others), self.weights)
 
     def posterior(self, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
         """The same after the pins: little where there are some near."""
@@ -135,13 +139,32 @@ class Learner:
 
         wanted: [m, K]. With a variance of d / (1 - d), a pin in doubt d moves its own mean by 1 - d at most.
         """
-        surprise = wanted - self.mean[self.pinned]
-        self.width, self.inverse = self._fit(surprise, np.full(len(wanted), NOISE))
-        self.left_out = wanted - self.inverse @ surprise / np.diag(self.inverse)[:, None]
+        scale = np.sqrt(1 - self.mean.max(1, keepdims=True) + SURE)
+        at_pins = scale[self.pinned].astype(np.float64)
+        surprise = (wanted - self.mean[self.pinned]) / at_pins
+        distances = self.space.distances(self.pinned, self.pinned).astype(np.float64)
+        noise = np.full(len(wanted), NOISE)
+        self._weigh(distances, noise, surprise, wanted, at_pins)
+        self.left_out = _left_out(self.inverse, surprise, wanted, at_pins)
         self.doubt = self._doubt()
-        self.width, self.inverse = self._fit(surprise, NOISE + self.doubt / (1 - self.doubt))
+        self._weigh(distances, noise + self.doubt / (1 - self.doubt), surprise, wanted, at_pins)
         weights = (self.inverse @ surprise).astype(np.float32)
-        return self.covariance(np.arange(len(self.mean)), self.pinned) @ weights
+        return scale * (self.covariance(np.arange(len(self.mean)), self.pinned) @ weights)
+
+    def _weigh(
+        self, distances: np.ndarray, noise: np.ndarray, surprise: np.ndarray, wanted: np.ndarray, scale: np.ndarray
+    ) -> None:
+        """The weight of each width, by the probability that it gives to each pin that is left out; the inverse.
+
+        distances: [m, m]; noise: [m], the variance of each pin; surprise: [m, K], in units of scale [m, 1].
+        """
+        evidence = []
+        for only in np.eye(len(WIDTHS)):
+            chance = (wanted * _left_out(_inverse(distances, only, noise), surprise, wanted, scale)).sum(1)
+            evidence.append(POWER * np.log(np.clip(chance, RARE, 1)).sum())
+        weights = np.exp(np.array(evidence) - max(evidence))
+        self.weights = weights / weights.sum()
+        self.inverse = _inverse(distances, self.weights, noise)
 
     def _doubt(self) -> np.ndarray:
         """[m]: the probability that an answer is wrong, by the model and the other pins; UNCONFIRMED of open merges.
@@ -156,26 +179,12 @@ class Learner:
             if row in waiting:
                 found[i] = UNCONFIRMED
             elif said and said[-1] >= 0:
-                chance = np.clip(self.left_out[i], LEAST, 1)
-                chance[said[-1]] = max(chance[said[-1]], NEW if said[-1] >= self.prior.shape[1] else LEAST)
+                least = np.clip(1 - self.mean[row].max(), RARE, LEAST)
+                chance = np.clip(self.left_out[i], least, 1)
+                chance[said[-1]] = max(chance[said[-1]], NEW if said[-1] >= self.prior.shape[1] else least)
                 np.multiply.at(chance, [c for c in said if c >= 0], ratio)
                 found[i] = min(1 - chance[said[-1]] / chance.sum(), UNCONFIRMED)
         return found
-
-    def _fit(self, surprise: np.ndarray, noise: np.ndarray) -> tuple[float, np.ndarray]:
-        """The width with the least leave-one-out error, and the inverse covariance of the pins.
-
-        surprise: [m, K]; noise: [m], the variance of each pin.
-        """
-        distances = self.space.distances(self.pinned, self.pinned).astype(np.float64)
-        best: tuple[float, float, np.ndarray] = (np.inf, 0.0, distances)
-        for width in WIDTHS:
-            inverse = np.linalg.inv(np.exp(distances / (-2 * width**2)) + np.diag(noise))
-            left_out = inverse @ surprise / np.diag(inverse)[:, None]
-            error = float((left_out**2).sum())
-            if error < best[0] - 1e-9:
-                best = error, width, inverse
-        return best[1], best[2]
 
     def _decide(self, membership: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Labels [n] and probabilities [n, K]. What was in no cluster stays there unless it is pinned.
@@ -190,10 +199,31 @@ class Learner:
             membership[row, target[list(clusters)]] = -np.inf
         labels = membership.argmax(1)
         most, own = membership[every, labels], membership[every, before]
-        labels = np.where((most <= own + MARGIN) | (before < 0), before, labels)
+        labels = np.where((most <= own) | (before < 0), before, labels)
         labels[np.isneginf(most) & (before >= 0)] = -1
         labels[placed] = said
         return labels, _probabilities(membership, labels, placed)
+
+
+def _kernel(squared: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The mean of Gaussian kernels of all widths, of different samples with these squared distances."""
+    found, kind = np.zeros_like(squared), squared.dtype.type
+    for width, weight in zip(WIDTHS, weights.tolist(), strict=True):
+        if width:
+            found += kind(weight) * np.exp(squared * kind(-0.5 / width**2))
+    return found
+
+
+def _inverse(squared: np.ndarray, weights: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    """The inverse covariance of the pins."""
+    covariance = _kernel(squared, weights)
+    np.fill_diagonal(covariance, 1 + noise)
+    return np.linalg.inv(covariance)
+
+
+def _left_out(inverse: np.ndarray, surprise: np.ndarray, wanted: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """[m, K]: what the model and the other pins say of each pin."""
+    return wanted - scale * (inverse @ surprise) / np.diag(inverse)[:, None]
 
 
 def _prior(labels: np.ndarray, n_clusters: int, probabilities: Any) -> np.ndarray:

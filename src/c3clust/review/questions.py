@@ -1,8 +1,8 @@
 """Questions: what to ask a person next.
 
-"where": where does this sample belong? Chosen by the uncertainty that an answer removes: how hard a sample and those
-near it are (hardness), how many are near (density), and how little the pins tell about them already (diversity), the
-three parts of IDC (Sun et al., NeurIPS 2024); here one quantity, the integrated posterior covariance.
+"where": where does this sample belong? Chosen by the samples that an answer is expected to set right: the chance that
+it is wrong (hardness), times that of the samples near it (density) as far as the pins do not tell about them already
+(diversity), the three parts of IDC (Sun et al., NeurIPS 2024).
 "pair": are these two clusters one? "split": does this cluster hold two things? Chosen by the samples that an answer is
 expected to set right, as in A3S (Deng et al., ICML 2024). An answer that is in doubt is asked for again first.
 For the number of clusters, pairs that may be one and samples that may be something new are asked about (counting.py).
@@ -25,7 +25,7 @@ __all__ = ["Question", "choose"]
 CANDIDATES = 5  # clusters that a sample may belong to
 SHOWN = 8  # samples that show a cluster
 LOOKED_AT = 1500  # samples that are asked about, or whose uncertainty counts; of more, a random part
-FLOOR = 0.05  # hardness of a sample that the model is certain of
+FLOOR = 0.02  # chance that a sample is wrong of which the model is certain
 NOISE = 0.05  # variance of an answer
 DOUBTFUL = 0.3  # doubt from which a sample is asked about again
 ONE, NEAR, FAR = 0.3, 0.09, 0.003  # chance that two clusters are one: that overlap, that are neighbours, of any
@@ -70,9 +70,9 @@ def choose(learner: "Learner", n: int, number: bool = False) -> list[Question]:
     """
     if number:
         return _about_number(learner, n)
-    again = [*_merges_to_confirm(learner), *_again(learner)]
-    valued = sorted([*_pairs(learner, n), *_where(learner, n)], key=lambda each: -each[0])
-    return [*again, *(question for _, question in valued)][:n]
+    doubtful, others = _again(learner, n)
+    valued = sorted([*others, *_pairs(learner, n), *_where(learner, n)], key=lambda each: -each[0])
+    return [*_merges_to_confirm(learner), *doubtful, *(question for _, question in valued)][:n]
 
 
 def _about_number(learner: "Learner", n: int) -> list[Question]:
@@ -101,12 +101,17 @@ def _more(changed: int, asked: int) -> float:
     return float(np.log((1 + changed) / (1 + CHANGES * asked)))
 
 
-def _again(learner: "Learner") -> list[Question]:
-    """Samples whose answer is in doubt, those with the most samples near first."""
-    rows = np.flatnonzero((learner.doubt >= DOUBTFUL) & ~np.isin(learner.pinned, list(learner.decisions.waiting)))
-    near = (learner.covariance(learner.pinned[rows], _looked_at(learner)) ** 2).sum(1)
-    order = rows[np.argsort(-learner.doubt[rows] * near, kind="stable")]
-    return [_where_is(learner, int(learner.pinned[i]), learner.left_out[i]) for i in order]
+def _again(learner: "Learner", n: int) -> tuple[list[Question], list[tuple[float, Question]]]:
+    """Samples whose answer is in doubt, those with the most samples near first; and n others, by their doubt."""
+    rows = np.flatnonzero((learner.doubt > 0) & ~np.isin(learner.pinned, list(learner.decisions.waiting)))
+    doubt, near = learner.doubt[rows], (learner.covariance(learner.pinned[rows], _looked_at(learner)) ** 2).sum(1)
+    first = doubt >= DOUBTFUL
+    order = np.argsort(-np.where(first, 1 + doubt * near, doubt), kind="stable")[: int(first.sum()) + n]
+    found = [
+        (float(doubt[i]), _where_is(learner, int(learner.pinned[row]), learner.left_out[row]))
+        for i, row in zip(order, rows[order], strict=True)
+    ]
+    return [question for _, question in found[: first.sum()]], found[first.sum() :]
 
 
 def _looked_at(learner: "Learner") -> np.ndarray:
@@ -154,7 +159,8 @@ def _chances(learner: "Learner", live: np.ndarray) -> np.ndarray:
     found = learner.decisions
     apart = Counter(tuple(sorted(map(found.cluster_of, rows))) for rows in found.apart)
     merged = sum(times >= CONFIRMED for times in found.merges.values())
-    chance = np.clip(chance * (1 + merged) / (1 + (apart.total() + merged) / ASKED), 0, 0.5)
+    over = max(len(live) - learner.prior.shape[1], 0)  # new ones: if the number was right, others are one
+    chance = np.clip(chance * (1 + merged + over) / (1 + (apart.total() + merged) / ASKED), 0, 0.5)
     for pair, times in apart.items():
         if set(pair) <= set(live.tolist()):
             at = tuple(np.searchsorted(live, pair))
@@ -173,15 +179,14 @@ def _pair(learner: "Learner", a: int, b: int, ends: tuple[int, ...] = (), skip: 
 
 
 def _where(learner: "Learner", n: int) -> list[tuple[float, Question]]:
-    """Samples by their own hardness and that of all, times the squared covariance that an answer removes; greedily."""
+    """Samples by the chance that they, and with them those of a high posterior covariance, are wrong; greedily."""
     rows = _looked_at(learner)
-    membership = np.partition(learner.probabilities[rows], -min(2, learner.n_clusters), axis=1)
-    margin = membership[:, -1] - (membership[:, -2] if learner.n_clusters > 1 else 0)
     asked, found, scale = np.isin(rows, list(learner.decisions.placed)), [], len(learner.labels) / len(rows)
-    hardness, covariance = np.where(asked, 0, FLOOR + 1 - margin), learner.posterior(rows, rows)
+    wrong = np.where(asked, 0, FLOOR + 1 - learner.probabilities[rows].max(1))
+    covariance = learner.posterior(rows, rows)
     for _ in range(min(n, int((~asked).sum()))):
         variance = np.maximum(covariance.diagonal(), 1e-6) + NOISE
-        value = np.where(asked, -1, hardness + scale * (hardness @ covariance**2) / variance)
+        value = np.where(asked, -1, wrong * (1 + scale * (wrong @ covariance**2) / variance))
         best = int(value.argmax())
         asked[best] = True
         covariance = covariance - np.outer(covariance[:, best], covariance[best] / variance[best])
