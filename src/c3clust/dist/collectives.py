@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 import torch.distributed as td
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
 
 from c3clust.dist.group import exchange, rank, world_size

@@ -40,7 +40,7 @@ def _tsne(z: np.ndarray, seed: int) -> tuple[np.ndarray, str]:
         import openTSNE
     except ImportError:
         from sklearn.manifold import TSNE
-        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+        from threadpoolctl import threadpool_limits
 
         steps = 500 if len(z) > MANY else 750
         tsne = TSNE(perplexity=perplexity, init=start.astype(np.float32), random_state=seed, max_iter=steps)
