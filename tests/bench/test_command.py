@@ -24,7 +24,7 @@ def test_rows_add_up_and_a_run_that_diverges_or_fails_is_in_the_table(c3clust, p
     assert "| CC | – | – | – | – | – | 2 (2 diverged) |" in done.stdout
     assert "seed 0: diverged. The loss of stage" in done.stdout
     assert len(done.stderr.splitlines()) == 4
-    more = c3clust(*words, "--methods", "nmf", "--set", "nmf.n_clusters=3", "-k", 99)
+    more = c3clust(*words, "--methods", "nmf", "-k", 99)
     assert more.returncode == 1
     assert len(more.stderr.splitlines()) == 2
     text = (out / "table.md").read_text()

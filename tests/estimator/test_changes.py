@@ -22,7 +22,8 @@ from c3clust.report import View
 
 @pytest.fixture(scope="module")
 def blobs():
-    x, y = make_blobs(180, 80, centers=6, random_state=0)
+    far = 40 * np.eye(80)[[0, 0, 1, 1, 2, 2]]  # three pairs of near ones
+    x, y = make_blobs(180, 80, centers=far + 12 * np.eye(80)[3:9], random_state=0)
     return x.astype(np.float32), y
 
 

@@ -43,7 +43,7 @@ def test_images_from_scratch_train_without_copies():
 
 def test_fewer_distinct_samples_than_clusters_are_all_kept(blobs):
     estimator = KMeans(3, random_state=0)
-    with pytest.warns(Warning, match="distinct clusters"):
+    with pytest.warns(Warning, match="2 of the 3 requested clusters"):
         estimator.fit(np.repeat(blobs[:2], 10, axis=0))
     assert len(estimator.duplicates_.copies) == 0
 
