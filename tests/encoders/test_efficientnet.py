@@ -50,7 +50,8 @@ def test_lite0_knows_its_own_pixels(pictures):
 def test_auto_takes_photographs_only(pictures):
     assert encoders.auto(data.load(pictures()))[0] == "efficientnet-lite0"
     assert encoders.auto(data.load(pictures(channels=1)))[0] == "efficientnet-lite0"
-    for others in (pictures(side=63), np.zeros((9, 28, 28), np.uint8), np.zeros((9, 70))):
+    assert encoders.auto(data.load(pictures(side=20)))[0] == "efficientnet-lite0"
+    for others in (pictures(side=19), np.zeros((9, 28, 28), np.uint8), np.zeros((9, 70))):
         assert encoders.auto(data.load(others)) == (None, None)
     assert C3Adaptive(backbone="resnet18")._input_options().load_options() == {"image_size": None}
     assert C3Adaptive()._input_options().load_options() == {"image_size": None, "largest": 192}
@@ -68,7 +69,7 @@ def test_a_missing_extra_is_a_note_and_costs_nothing(without_weights, caplog, pi
     assert fitted.input_shape_ == (3, 64, 64)
     assert any('pip install "c3clust[photos]"' in note for note in fitted.notes_)
     assert caplog.messages == fitted.notes_
-    assert C3Adaptive(cc_epochs=0, epochs=0, zeta=0.6, **QUICK).fit(pictures(4, side=32)).notes_ == []
+    assert C3Adaptive(cc_epochs=0, epochs=0, zeta=0.6, **QUICK).fit(pictures(4, side=16)).notes_ == []
 
 
 def test_one_that_is_asked_for_must_be_there(without_weights, pictures):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from c3clust import Consensus, cluster, data
+from c3clust.encoders import photographs
 from c3clust.methods._auto import choose_method
 
 RNG = np.random.default_rng(0)
@@ -16,6 +17,14 @@ COLOURS = RNG.integers(0, 255, (12, 3, 8, 8), dtype=np.uint8)
 @pytest.mark.parametrize(("x", "name"), [(BLOBS, "consensus"), (COLOURS, "c3_adaptive"), (["a b", "c d"], "consensus")])
 def test_the_data_decide(x, name):
     assert choose_method(data.load(x))[0] == name
+
+
+@pytest.mark.skipif(photographs.there() is None, reason="no encoder of photographs is installed")
+@pytest.mark.parametrize(("side", "name"), [(19, "c3_adaptive"), (20, "consensus"), (64, "consensus")])
+def test_small_photographs_are_encoded_too(side, name):
+    small = RNG.integers(0, 255, (12, side, side), dtype=np.uint8)
+    assert choose_method(data.load(small))[0] == name
+    assert choose_method(data.load(small), "none")[0] == "c3_adaptive"
 
 
 def test_an_encoder_makes_vectors_of_images():

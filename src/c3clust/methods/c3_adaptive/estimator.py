@@ -69,7 +69,7 @@ class C3Adaptive(StartFields, Clusterer):
     ----------
     encoder : str, torch.nn.Module or None, default="auto"
         A pretrained encoder, whose features f is given: "efficientnet-lite0", "hf:NAME_OR_FOLDER", "timm:NAME", the
-        folder of a run, or a module. "auto" uses the first for photographs of 64 px and more if it is installed,
+        folder of a run, or a module. "auto" uses the first for photographs of 20 px and more if it is installed,
         unless a backbone is chosen; "none" uses none.
     zeta : float or "auto", default="auto"
         Cosine from which two views count as positives. "auto" searches the value for which positives per view converge
