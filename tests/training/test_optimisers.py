@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from c3clust import methods
 from c3clust.errors import InputError
 from c3clust.methods.scan import SCAN
 from c3clust.methods.simclr import SimCLR
@@ -98,3 +99,16 @@ def test_methods_train_with_the_optimiser_and_the_schedule():
     assert found.stages_[1]["curves"]["learning_rate"] == [0.01, 0.005]
     other = SCAN(3, **params, schedule=schedule).fit(x)
     assert not torch.equal(found.network_.heads.linear.weight, other.network_.heads.linear.weight)
+
+
+@pytest.mark.parametrize("name", [name for name in methods.names() if "optimizer" in methods.parameters(name)])
+def test_every_method_with_the_parameter_trains_with_it(name):
+    known = methods.parameters(name)
+    short = {"epochs": 1, "pretrain_epochs": 1, "hidden": (8,), "n_init": 1, "batch_size": 8, "random_state": 0}
+    params = {key: value for key, value in short.items() if key in known}
+    x = np.random.default_rng(0).random((24, 4)).astype(np.float32)
+    plain, decayed = (
+        methods.load(name)(3, **params, optimizer=optimizer).fit(x).network_.state_dict()
+        for optimizer in ("adam", {"name": "adam", "weight_decay": 0.5})
+    )
+    assert any(not torch.equal(plain[key], decayed[key]) for key in plain)

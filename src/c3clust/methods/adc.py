@@ -6,11 +6,11 @@ started from, and visit all samples. Walks from views to the samples and back sh
 Shapes: N samples per batch, D embedding width, C centroids, M clusters.
 
 Departures from the released code (jplapp/associative_deep_clustering, semisup/train_unsup2.py and backend.py): two
-views of a sample stand for three copies; embeddings have the length 3, where a penalty of weight 2e-4 draws them to it;
-the logits start from the centres of k-means, not at random; the learning rate falls by a cosine; no dropout, no penalty
-on absolute values. As there: walks go over un-augmented samples; k-means after a warm-up with the views alone
-(`init_with_kmeans`), from which on the views weigh a fifth (`reg_decay_factor`); no transformation loss
-(`trafo_weight=0`).
+views of a sample stand for three copies; embeddings have the length 3, where a penalty of weight 2e-4 draws them to a
+length, 1 by default (`norm_target`); the logits start from the centres of k-means, not at random; the learning rate
+falls by a cosine, there to a third every 5,000 steps; no dropout, no penalty on absolute values. As there: walks go
+over un-augmented samples; k-means after a warm-up with the views alone (`init_with_kmeans`), from which on the views
+weigh a fifth (`reg_decay_factor`); no transformation loss (`trafo_weight=0`).
 """
 
 from typing import final
@@ -23,6 +23,7 @@ from c3clust import checks, dist
 from c3clust.losses.inputs import check_pairs
 from c3clust.losses.terms import full_precision, twin_mask
 from c3clust.methods._base import Clusterer, NetworkFields, parameters
+from c3clust.methods._optimiser import OptimiserFields
 from c3clust.networks import backbone
 from c3clust.networks.readouts import spherical_kmeans
 from c3clust.training import Batch, Stage, TrainingContext
@@ -124,7 +125,7 @@ class ADCObjective:
 
 @final
 @parameters
-class ADC(NetworkFields, Clusterer):
+class ADC(OptimiserFields, NetworkFields, Clusterer):
     """Cluster with associative deep clustering: random walks between centroids and embeddings.
 
     Parameters

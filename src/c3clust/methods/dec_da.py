@@ -5,8 +5,9 @@ DEC (methods/dec.py) whose autoencoder is trained on augmented samples; then the
 samples, and the assignments of augmented samples approach it. With γ > 0 the reconstruction continues, as in IDEC.
 Shapes: N samples per batch, D code width, M clusters.
 
-Departures from the released code (XifengGuo/DEC-DA, FcDEC.py): as in DEC; networks are fully connected (ConvDEC.py has
-convolutional ones too); the autoencoder is not denoising beyond the augmentation.
+Departures from the released code (XifengGuo/DEC-DA, FcDEC.py, main.py, run_exp.py): as in DEC; stage 1 has Adam and a
+cosine, SGD at a constant rate of 1 with momentum there; networks are fully connected (ConvDEC.py has convolutional ones
+too). As there, the autoencoder is not denoising beyond the augmentation, and reconstructs the augmented samples.
 """
 
 from functools import partial
@@ -19,6 +20,7 @@ from c3clust.data.samples import Dataset
 from c3clust.estimator.base import TrainingOptions
 from c3clust.losses.terms import kl_rows
 from c3clust.methods._base import Clusterer, parameters
+from c3clust.methods._optimiser import OptimiserFields
 from c3clust.methods.ae import reconstruction_errors
 from c3clust.methods.dae import PretrainFields
 from c3clust.methods.dec import SharpenedTarget, fit_sharpened
@@ -56,7 +58,7 @@ class DECDAObjective(SharpenedTarget):
 
 @final
 @parameters
-class DECDA(PretrainFields, Clusterer):
+class DECDA(OptimiserFields, PretrainFields, Clusterer):
     """Cluster with DEC and data augmentation: augmented samples learn the targets of un-augmented ones.
 
     Parameters
@@ -72,7 +74,7 @@ class DECDA(PretrainFields, Clusterer):
         Stage 2. "auto" is about 200 steps, and at least 5 epochs.
         The paper: until fewer than 0.1 % of the labels change.
     lr : float, default=0.0001
-        Learning rate of Adam in stage 2. The paper: SGD at 0.01.
+        Learning rate of Adam in stage 2. The released code: SGD at 0.01 with momentum.
 
     References
     ----------

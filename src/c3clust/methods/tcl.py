@@ -9,10 +9,12 @@ Both losses are those of the released code (Yunfan-Li/Twin-Contrastive-Learning,
 from it (engine.py, boost.py, transforms.py): by default both views have the same augmentations and both learn the
 labels, where a weak view and a strong one that learns them are made there, as with strong="strong"; the labels are
 chosen before each epoch from un-augmented samples, a share of each cluster, where a share of N / M of each batch is
-chosen there and kept while it stays confident; no weight decay, 1e-4 there; no mixed precision.
+chosen there and kept while it stays confident; Adam without weight decay by default, 1e-4 there; a new optimiser in
+stage 2, that of stage 1 there; no mixed precision.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, final
 
 import torch
@@ -23,7 +25,8 @@ from c3clust import augment, checks, dist
 from c3clust.losses.inputs import check_pairs, check_unit_rows
 from c3clust.losses.terms import balanced_cross_entropy, full_precision
 from c3clust.methods._base import Clusterer, EncoderFields, parameters
-from c3clust.methods.cc import CC
+from c3clust.methods._optimiser import OptimiserFields
+from c3clust.methods.cc import CC, CCObjective
 from c3clust.networks import ClusterNet
 from c3clust.training import Batch, Stage, TrainingContext
 
@@ -102,7 +105,7 @@ class TCLObjective:
 
 @final
 @parameters
-class TCL(EncoderFields, Clusterer):
+class TCL(OptimiserFields, EncoderFields, Clusterer):
     """Cluster with twin contrastive learning: CC, then boosting by confident labels.
 
     Parameters
@@ -165,14 +168,16 @@ class TCL(EncoderFields, Clusterer):
         return self._stage_1()._build_network(shape)
 
     def _stages(self, context: TrainingContext) -> list[Stage]:
-        return [*self._stage_1()._stages(context), self._stage("tcl", self._epochs(context, 150, 3, 100))]
+        [first] = self._stage_1()._stages(context)
+        last = self._stage("tcl", self._epochs(context, 150, 3, 100))
+        return [replace(first, optimiser=self.optimizer), last]
 
     def _fit(self, context: TrainingContext) -> ClusterNet:
         strong = self.strong is not None
         policy = augment.WeakStrong(context.policy, augment.policy(self.strong)) if strong else None
+        network, (first, last) = context.build(self._build_network), self._stages(context)
         with context.with_policy(policy):
-            network = self._stage_1()._fit(context)
+            context.train(first, network, CCObjective(self.tau_i, self.tau_c))
             self._keep_start(network, context)
-            objective = TCLObjective(self.tau_i, self.share, self.threshold, strong)
-            context.train(self._stages(context)[-1], network, objective)
+            context.train(last, network, TCLObjective(self.tau_i, self.share, self.threshold, strong))
         return network
