@@ -6,8 +6,9 @@ encoder and centres so that the soft assignments q approach their own sharpened 
 Shapes: N samples per batch, D code width, M clusters.
 
 Departures from the released code (piiswrong/dec, dec/dec.py and dec/pretrain.py): the autoencoder's layers are trained
-together, not one after the other; Adam replaces SGD, by default; the target is computed once per epoch, every 140 steps
-for MNIST in the paper; stage 2 has a fixed length, there it ends when 0.1 % of the labels change.
+together with noise on the input, not one after the other with dropout first; Adam replaces SGD with momentum, in stage
+2 by default; the target is computed once per epoch, every 20 steps there; stage 2 has a fixed length, there it ends
+when 0.1 % of the labels change.
 """
 
 import copy

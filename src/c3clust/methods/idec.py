@@ -1,8 +1,9 @@
 """IDEC: improved deep embedded clustering.
 
 Guo, Gao, Liu, Yin, IJCAI 2017. DEC (methods/dec.py) that keeps its decoder: the reconstruction error is minimised in
-addition to the clustering loss, which preserves the structure of the code. Departures
-from the released code (XifengGuo/IDEC, IDEC.py) as in DEC; its weights of both terms and its Adam are those of here.
+addition to the clustering loss, which preserves the structure of the code. Departures from the released code
+(XifengGuo/IDEC, IDEC.py) as in DEC, with a target every 140 steps; its weights of both terms and its Adam are those of
+here.
 Shapes: N samples per batch, D code width, M clusters.
 """
 

@@ -7,14 +7,15 @@ network on the labels that neighbours share, and on its own confident ones (FixM
 Shapes: N samples per batch, F feature width, H heads, M clusters.
 
 Departures from the released code (niuchuangnn/SPICE, spice/model/heads/sem_head.py and sem_head_multi.py,
-configs/cifar10, tools/train_self.py): stage 1 is SimCLR, MoCo there; by default samples are chosen in each batch, among
-5,000 for eight passes there, as with target_size=5000 and passes=8 (by the scores of un-augmented samples, with new
-views in each pass, batches of all samples instead of the chosen ones); by default un-augmented samples stand for weakly
-augmented ones and one set of augmentations for strong ones, with strong="strong" there are weak and strong views as
-there; reliable samples are not cut down to the size of the smallest cluster, clusters weigh the same in the loss
-instead; stage 3 goes on with the network of stage 2, a new one there. As there: heads of two layers, prototypes of half
-of the samples per cluster (`center_ratio`), reliable labels with a confidence above 0.99 (`score_th`) that 99 % of the
-neighbours share (`ratio_confident`; the paper: 95 %).
+configs/cifar10, tools/train_moco.py, train_self.py, train_semi.py): stage 1 is SimCLR, MoCo there; Adam in all stages,
+in stages 1 and 3 SGD with weight decay there; by default samples are chosen in each batch, among 5,000 for eight passes
+there, as with target_size=5000 and passes=8 (by the scores of un-augmented samples, with new views in each pass,
+batches of all samples instead of the chosen ones); by default un-augmented samples stand for weakly augmented ones and
+one set of augmentations for strong ones, with strong="strong" there are weak and strong views as there; reliable
+samples are not cut down to the size of the smallest cluster, clusters weigh the same in the loss instead; stage 3 goes
+on with the network of stage 2 and its last weights give the labels, a new network and the moving average of its weights
+there. As there: heads of two layers, prototypes of half of the samples per cluster (`center_ratio`), reliable labels
+with a confidence above 0.99 (`score_th`) that 99 % of the neighbours share (`ratio_confident`; the paper: 95 %).
 """
 
 from collections.abc import Mapping
