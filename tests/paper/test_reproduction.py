@@ -58,7 +58,7 @@ def test_tables_and_findings_are_put_between_their_markers(script, tmp_path):
     assert "| table | b |" not in page
     for name in paper.names()[1:]:
         assert f"<!-- {name}: begin -->\nfound in {name}\n<!-- {name}: end -->" in page
-        if (DOCS / "figures" / f"{name}.csv").exists():
+        if (DOCS / "figures" / f"{name}.png").exists():
             assert f"figures/{name}.png)" in page
         assert (tmp_path / "figures" / f"{name}.png").exists()
         assert (tmp_path / "figures" / f"{name}.csv").read_text() == f"numbers\n{len(name)}\n"
@@ -72,8 +72,8 @@ def test_figures_in_the_page_are_small():
 
 @pytest.mark.parametrize("name", paper.names()[1:])
 def test_the_findings_of_the_page_follow_from_the_numbers_beside_it(name, tmp_path):
-    if not (DOCS / "figures" / f"{name}.csv").exists():
-        pytest.skip("no numbers of this experiment are in docs/figures")
+    if not (DOCS / "figures" / f"{name}.png").exists():
+        pytest.skip("no figure of this experiment is in docs/figures")
     shutil.copy(DOCS / "figures" / f"{name}.csv", tmp_path)
     paper.redraw(name, tmp_path)
     found = (tmp_path / f"{name}.md").read_text(encoding="utf-8").strip()
