@@ -4,8 +4,10 @@ import json
 
 import numpy as np
 import pytest
+from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import KMeans
-from sklearn.datasets import load_wine
+from sklearn.datasets import load_digits, load_wine
+from sklearn.metrics import confusion_matrix
 
 from c3clust import Consensus, acc, load
 from c3clust.consensus import fit as vectors
@@ -43,6 +45,19 @@ def test_mean_confidence_is_the_estimated_accuracy_and_it_is_honest():
         assert method.confidence_.mean() == pytest.approx(method.quality_["estimated_accuracy"], abs=0.02)
         low, high = method.quality_["interval"]
         assert low <= acc(y, method.labels_) <= high
+
+
+def test_the_estimate_holds_for_new_samples():
+    """Fitted on a part of the digits; the clusters are named by the classes that they have there."""
+    x, y = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))
+    old, new = order[:1200], order[1200:]
+    method = Consensus(10, random_state=0).fit(x[old])
+    _, classes = linear_sum_assignment(-confusion_matrix(method.labels_, y[old]))
+    c = method.predict_proba(x[new])
+    assert c.max(axis=1).mean() == pytest.approx(method.quality_["estimated_accuracy"], abs=0.06)
+    low, high = method.quality_["interval"]
+    assert low <= (classes[c.argmax(axis=1)] == y[new]).mean() <= high
 
 
 def test_the_same_seed_gives_the_same_bits_and_saved_models_predict_the_same(tmp_path):

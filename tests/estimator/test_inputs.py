@@ -71,8 +71,14 @@ def test_a_small_sparse_matrix_is_dense():
 def test_fewer_clusters_than_requested():
     model = c3clust.Consensus(3, random_state=0)
     same = np.repeat([[0.0, 1.0], [5.0, 2.0]], 5, axis=0)
-    with pytest.warns(ConvergenceWarning, match="2 of the 3 requested clusters have samples"):
+    with pytest.warns(ConvergenceWarning, match=r"2 of the 3 requested clusters .* ask for fewer \(n_clusters\)\.$"):
         model.fit(same)
+
+
+def test_fewer_clusters_of_a_network_that_was_trained():
+    model = c3clust.CC(3, epochs=1, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="or train longer"):
+        model.fit(np.repeat(np.eye(4), 5, axis=0) * 9)
 
 
 def test_a_word_as_number_of_clusters_names_auto():

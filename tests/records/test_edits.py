@@ -34,6 +34,14 @@ def test_labels_merges_and_undo_survive_in_the_folder(run):
         editing.undo(run)
 
 
+def test_an_edit_removes_what_a_killed_one_left(run):
+    (run / "changes" / ".0123456789ab.partial").mkdir(parents=True)
+    (run / "changes" / ".0123456789ab.partial" / "view.npz").write_bytes(b"half")
+    (run / "changes" / "notes").mkdir()
+    editing.label(run, {0: "cats"})
+    assert sorted(path.name for path in (run / "changes").iterdir()) == ["fitted.csv", "notes"]
+
+
 def test_a_merged_cluster_takes_the_first_name_there_is():
     assert Edits(6).label({5: "dogs"}).merge([3, 5]).names == {3: "dogs"}
 

@@ -223,9 +223,10 @@ class Estimator(Correctable):
         """The report of a run says so too."""
         found = len(np.unique(self.labels_[self.labels_ >= 0]))
         if found < self.n_clusters_:
+            longer = ", or train longer" if any(stage["epochs"] for stage in self.stages_) else ""
             warnings.warn(
-                f"{found} of the {self.n_clusters_} requested clusters have samples: ask for fewer (n_clusters), or "
-                "train longer.",
+                f"{found} of the {self.n_clusters_} requested clusters have samples: ask for fewer "
+                f"(n_clusters){longer}.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
