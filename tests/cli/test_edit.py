@@ -5,8 +5,8 @@ import json
 
 
 def test_names_and_merges_are_honoured_and_undone(c3clust, run, photos, tmp_path):
-    assert "     12  1: day\n" in c3clust("label", run, "1=day").stdout
-    assert c3clust("merge", run, 1, 0).stdout == "     24  1: day (merged with 0)\n"
+    assert "samples  cluster\n     12  0: cluster 0\n     12  1: day\n" in c3clust("label", run, "1=day").stdout
+    assert c3clust("merge", run, 1, 0).stdout == "samples  cluster\n     24  1: day (merged with 0)\n"
     assert {r["cluster"] for r in csv.DictReader(c3clust("predict", run, photos).stdout.splitlines())} == {"1"}
     assert json.loads(c3clust("evaluate", run, "--json").stdout)["acc"] == 0.5
     assert c3clust("undo", run).returncode == 0

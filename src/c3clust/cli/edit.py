@@ -235,6 +235,7 @@ def _show(run: Path, as_json: bool) -> None:
         opt.json_out({"run": run, "clusters": clusters})
         return
     nowhere = int((now.assignments.clusters < 0).sum())
+    opt.out("samples  cluster")
     for each in clusters:
         merged = f" (merged with {', '.join(map(str, each['merged']))})" if each["merged"] else ""
         opt.out(f"{each['size']:7,}  {each['cluster']}: {now.edits.name(each['cluster'])}{merged}")

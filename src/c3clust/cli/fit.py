@@ -308,7 +308,7 @@ def _print_summary(folder: Path, record: "RunRecord", summary: "Summary | None")
         opt.out(judged.text)
     opt.out(f"Clustered:  {_taken(record)}; left out: {'; '.join(_left(record)) or 'nothing'}")
     if record.encoder:
-        supervised = ", trained with labels" if record.encoder.get("labels") == "yes" else ""
+        supervised = ", trained with labels of other data" if record.encoder.get("labels") == "yes" else ""
         opt.out(f"Encoder:    {record.encoder.get('name')}{supervised}")
     opt.out(f"Run folder: {folder}")
     opt.out(f"Report:     {folder / 'report.html'}")
