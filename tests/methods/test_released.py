@@ -264,7 +264,7 @@ def test_the_commands(c3clust, checkpoint, pictures, tmp_path):
     known = {"backbone": "resnet18", "n_clusters": 3, "epochs": 1000, "image_size": 224}
     assert told == {"model": str(tmp_path / "json"), **known}
     np.save(tmp_path / "x.npy", pictures)
-    quick = ("--set", "epochs=1", "--set", "batch_size=12", "--set", "zeta=0.6", "-q")
+    quick = ("--method", "c3_adaptive", "--set", "epochs=1", "--set", "batch_size=12", "--set", "zeta=0.6", "-q")
     for name, start in (("a", tmp_path / "cc"), ("b", checkpoint)):
         size = ("--image-size", "32") if name == "b" else ()
         fit = c3clust("fit", tmp_path / "x.npy", "-k", 3, "--start", start, "-o", tmp_path / name, *quick, *size)
