@@ -71,6 +71,6 @@ def test_the_page_asks_about_the_number_if_it_was_estimated(fitted):
     z = np.load(fitted / "z.npy")
     given, estimated = (Teacher(z, names, Duplicates.none(len(names)), now) for _ in range(2))
     counting = estimated.questions(replace(now, record=replace(now.record, choice={"chosen": 10})))
-    learner = estimated._known[1]
+    learner = estimated._known[2]
     assert counting == learner.questions(len(counting), number=True)
     assert given.questions(now) == learner.questions(len(counting))

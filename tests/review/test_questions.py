@@ -3,6 +3,7 @@
 import numpy as np
 from sklearn.datasets import make_blobs
 
+from c3clust.paper.people import Person
 from c3clust.records.pins import Pin
 from c3clust.review.learner import Learner
 
@@ -80,3 +81,21 @@ def test_a_merge_is_confirmed_by_a_second_question_which_shows_others():
     learner.correct([*pins_of(pair, "yes"), *pins_of(second, "yes")])
     np.testing.assert_array_equal(learner.labels, y)
     assert all(4 not in q.clusters for q in learner.questions(20))
+
+
+def test_a_cluster_of_two_things_is_asked_about_then_where_its_part_belongs():
+    z, y = blobs()
+    labels = np.minimum(y, 2)
+    learner, person = Learner(z, labels, 3), Person(y, 0.0, 0)
+    split = next(q for q in learner.questions(20) if q.kind == "split")
+    half = len(split.samples) // 2
+    assert [set(y[list(part)]) for part in (split.samples[:half], split.samples[half:])] in ([{2}, {3}], [{3}, {2}])
+    assert person.answer(split, learner) == "yes"
+    pins = pins_of(split, "yes")
+    learner.correct(pins)
+    then = learner.questions(1)[0]
+    assert (then.kind, person.answer(then, learner)) == ("where", "new")
+    learner.correct([*pins, *pins_of(then, "new")])
+    assert (learner.labels == 3).sum() > 30
+    learner.correct(pins_of(split, "no"))
+    assert all(q.samples != split.samples for q in learner.questions(20))

@@ -54,7 +54,7 @@ class Person:
         """A cluster shows the class of most of its most typical samples; one that no cluster shows is new."""
         wrong = self.random.random() < self.wrong
         if question.kind != "where":
-            half = question.samples.index(question.ends[1])
+            half = question.samples.index(question.ends[len(question.ends) // 2])
             one, two = (_most(self.y[list(part)]) for part in (question.samples[:half], question.samples[half:]))
             return "yes" if ((one == two) != wrong) == (question.kind == "pair") else "no"
         row, own = question.samples[0], int(learner.labels[question.samples[0]])

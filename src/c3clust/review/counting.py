@@ -49,15 +49,17 @@ def one_thing(x: np.ndarray, labels: np.ndarray, near: np.ndarray) -> list[tuple
     return found
 
 
-def new_things(x: np.ndarray, labels: np.ndarray, near: np.ndarray, told: np.ndarray) -> list[tuple[float, int]]:
-    """The log odds that a part is something that no cluster shows, and its most typical row.
+def new_things(
+    x: np.ndarray, labels: np.ndarray, near: np.ndarray, told: np.ndarray
+) -> list[tuple[float, int, np.ndarray]]:
+    """The log odds that a part is something that no cluster shows, its most typical row, and its rows.
 
     told: [n], whether it is known already where a sample belongs.
     """
     live = np.unique(labels)
     means = np.array([x[labels == cluster].mean(0) for cluster in live])
     variance = np.array([_variance(x[labels == cluster]) for cluster in live])
-    usual, found = np.median(variance) + TINY, list[tuple[float, int]]()
+    usual, found = np.median(variance) + TINY, list[tuple[float, int, np.ndarray]]()
     for cluster in live:
         rows, others = np.flatnonzero(labels == cluster), means[live != cluster]
         for part in _parts(x[rows]) if len(rows) >= LEAST else ():
@@ -76,7 +78,7 @@ def new_things(x: np.ndarray, labels: np.ndarray, near: np.ndarray, told: np.nda
                 (outside + 0.5) / near[inside].size,
                 other / away + TINY,
             )
-            found.append((float(np.dot(PART[:4], np.log(values)) + PART[4]), typical))
+            found.append((float(np.dot(PART[:4], np.log(values)) + PART[4]), typical, inside))
     return found
 
 

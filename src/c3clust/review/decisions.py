@@ -51,6 +51,8 @@ class Decisions:
         self.said: dict[int, list[int]] = {}  # row -> all clusters that it was placed in, the last one holds
         self.banned: dict[int, set[int]] = {}  # row -> clusters that it is not in
         self.apart: list[tuple[int, int]] = []  # rows
+        self.whole: list[tuple[int, int]] = []  # rows of one cluster that belong together
+        self.parted: list[int] = []  # of samples that were taken out of their cluster at once, the first
         self.merges: dict[tuple[int, int], int] = {}  # rows whose clusters became one -> how often that was said
         self.count = 0
         self.times = 1  # how often the pin that is added was said
@@ -116,6 +118,7 @@ class Decisions:
             self.banned.pop(row, None)
 
     def _ban(self, rows: Sequence[int], cluster: int) -> None:
+        self.parted += rows[:1] if len(rows) > 1 else []
         for row in rows:
             if self.placed.get(row, -1) == cluster:
                 del self.placed[row]
@@ -123,6 +126,8 @@ class Decisions:
 
     def _join(self, a: int, b: int) -> None:
         one, two = self.cluster_of(a), self.cluster_of(b)
+        if one == two:
+            self.whole.append((a, b))
         fixed = [row in self.placed or bool(self.core[row]) for row in (a, b)]
         if one != two and all(fixed) and min(one, two) >= 0 and not self._known_apart(one, two):
             self.merges[a, b] = self.times

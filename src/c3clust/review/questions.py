@@ -5,6 +5,7 @@ it is wrong (hardness), times that of the samples near it (density) as far as th
 (diversity), the three parts of IDC (Sun et al., NeurIPS 2024).
 "pair": are these two clusters one? "split": does this cluster hold two things? Chosen by the samples that an answer is
 expected to set right, as in A3S (Deng et al., ICML 2024). An answer that is in doubt is asked for again first.
+Of a cluster that holds two things, one part is not in it; where it belongs is asked next.
 For the number of clusters, pairs that may be one and samples that may be something new are asked about (counting.py).
 """
 
@@ -32,6 +33,11 @@ ONE, NEAR, FAR = 0.3, 0.09, 0.003  # chance that two clusters are one: that over
 ASKED = 10  # pairs that are asked about for each that is one, if the chances are right
 CHANGES = 0.1  # share of the answers about the number of clusters that change it
 ENOUGH = 2  # answers that two clusters are not one
+HIDDEN = 0.08  # chance that a part is something else, if its log odds are high
+PARTED = 2  # splits that are asked about for each that is one, if the chances are right
+WHOLE = 0.3  # how much the chance shrinks with each answer that the cluster is one thing
+PART = 5  # samples of a part that is asked about
+ENDS = 3  # samples that stand for each side of a split
 
 
 @dataclass(frozen=True)
@@ -40,7 +46,8 @@ class Question:
 
     kind: "where": samples has one row, candidates the clusters it may belong to. "pair": clusters has two, samples the
     most typical rows of the first, then as many of the second; the two most typical ones, `ends`, stand for them.
-    "split": clusters has one, samples the rows of one part, then of the other.
+    "split": clusters has one, samples the most typical rows of most of it, then of the part that may be something
+    else; the most typical ones of both, `ends`, stand for them.
     """
 
     kind: str
@@ -55,9 +62,13 @@ class Question:
         >>> Question("where", (2,), (7,), (2, 0)).pins("new")
         [{'kind': 'in', 'samples': (7,), 'cluster': None}]
         """
-        if self.kind != "where":
-            one = (answer == "yes") == (self.kind == "pair")
-            return [{"kind": "together" if one else "apart", "samples": self.ends, "cluster": None}]
+        if self.kind == "pair":
+            return [{"kind": "together" if answer == "yes" else "apart", "samples": self.ends, "cluster": None}]
+        if self.kind == "split":
+            half = len(self.ends) // 2
+            if answer == "no":
+                return [{"kind": "together", "samples": self.ends[::half], "cluster": None}]
+            return [{"kind": "not", "samples": self.ends[half:], "cluster": self.clusters[0]}]
         if answer == "none":
             return [{"kind": "not", "samples": self.samples, "cluster": each} for each in self.candidates]
         return [{"kind": "in", "samples": self.samples, "cluster": None if answer == "new" else int(answer)}]
@@ -71,8 +82,8 @@ def choose(learner: "Learner", n: int, number: bool = False) -> list[Question]:
     if number:
         return _about_number(learner, n)
     doubtful, others = _again(learner, n)
-    valued = sorted([*others, *_pairs(learner, n), *_where(learner, n)], key=lambda each: -each[0])
-    return [*_merges_to_confirm(learner), *doubtful, *(question for _, question in valued)][:n]
+    valued = sorted([*others, *_pairs(learner, n), *_splits(learner), *_where(learner, n)], key=lambda each: -each[0])
+    return [*_merges_to_confirm(learner), *_parted(learner), *doubtful, *(question for _, question in valued)][:n]
 
 
 def _about_number(learner: "Learner", n: int) -> list[Question]:
@@ -89,7 +100,7 @@ def _about_number(learner: "Learner", n: int) -> list[Question]:
     pairs = [(odds, pair) for odds, pair in one_thing(x, labels, near) if pair not in apart]
     things = new_things(x, labels, near, np.isin(rows, list(found.placed)))
     valued: list[tuple[float, tuple[int, ...]]] = [(odds + more[0], pair) for odds, pair in pairs]
-    valued += [(odds + more[1], (int(rows[i]),)) for odds, i in things]
+    valued += [(odds + more[1], (int(rows[i]),)) for odds, i, _ in things]
     return [
         _pair(learner, *what) if len(what) == 2 else _where_is(learner, what[0], learner.probabilities[what[0]])
         for _, what in sorted(valued, key=lambda each: -each[0])[:n]
@@ -176,6 +187,40 @@ def _pair(learner: "Learner", a: int, b: int, ends: tuple[int, ...] = (), skip: 
     others = [each[~np.isin(each, ends)][1 - SHOWN :] for each in rows]
     shown = [[end, *each] for end, each in zip(ends, others, strict=True)]
     return Question("pair", (a, b), tuple(int(row) for rows in shown for row in rows), ends=ends)
+
+
+def _splits(learner: "Learner") -> list[tuple[float, Question]]:
+    """Of each cluster, the part with the most samples times the chance that they are something else."""
+    rows, found = _looked_at(learner), learner.decisions
+    rows = rows[learner.labels[rows] >= 0]
+    if len(rows) < SHOWN:
+        return []
+    labels, one = learner.labels[rows], Counter(found.cluster_of(row) for row, _ in found.whole)
+    scale = len(learner.labels) / len(rows) * HIDDEN
+    yes, ends = len(set(found.parted)), {row for _, row in found.whole}
+    scale *= (1 + yes) / (1 + (yes + len(found.whole)) / PARTED)
+    told, best = np.isin(rows, [*found.placed, *found.banned]), dict[int, tuple[float, np.ndarray]]()
+    for odds, _, part in new_things(learner.space.x[rows], labels, nearest(learner.space.own[rows]), told):
+        cluster = int(labels[part[0]])
+        gain = float(scale * WHOLE ** one[cluster] * len(part) / (1 + np.exp(-odds)))
+        if len(part) >= PART and gain > best.get(cluster, (0.0,))[0] and ends.isdisjoint(rows[part].tolist()):
+            best[cluster] = gain, rows[part]
+    return [(gain, _split(learner, cluster, part)) for cluster, (gain, part) in best.items()]
+
+
+def _parted(learner: "Learner") -> list[Question]:
+    """Where a part belongs that is known not to be in its cluster."""
+    found = learner.decisions
+    rows = [row for row in dict.fromkeys(found.parted) if row not in found.placed and len(found.banned[row]) == 1]
+    return [_where_is(learner, row, learner.probabilities[row]) for row in rows]
+
+
+def _split(learner: "Learner", cluster: int, part: np.ndarray) -> Question:
+    """The question about a part of a cluster, by samples that are typical of the rest and of the part."""
+    rest = np.setdiff1d(np.flatnonzero(learner.labels == cluster), part)
+    sides = [typical(learner, rows).tolist() for rows in (rest, part)]
+    m = min(ENDS, *map(len, sides))
+    return Question("split", (cluster,), (*sides[0], *sides[1]), ends=(*sides[0][:m], *sides[1][:m]))
 
 
 def _where(learner: "Learner", n: int) -> list[tuple[float, Question]]:

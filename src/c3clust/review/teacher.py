@@ -13,7 +13,7 @@ import numpy as np
 from c3clust.errors import InputError
 from c3clust.records.duplicates import Duplicates
 from c3clust.records.pins import NOWHERE, Pin
-from c3clust.review.decisions import CONFIRMED
+from c3clust.review.decisions import CONFIRMED, PAIRED
 from c3clust.review.history import Now
 from c3clust.review.learner import Learner
 from c3clust.review.questions import Question, typical
@@ -36,7 +36,7 @@ class Teacher:
         self.z, self.names, self.duplicates = z, names, duplicates
         self.rows = {name: i for i, name in enumerate(names)}
         self.space = Space(z, now.assignments.clusters, now.record.seed)
-        self._known: tuple[int, Learner, list[Question]] | None = None
+        self._known: tuple[int, int, Learner, list[Question]] | None = None
 
     def moved(self, now: Now, pins: Sequence[Pin], new: Sequence[str] = ()) -> dict[str, tuple[int, float]]:
         """The samples that follow new decisions: cluster and probability. Copies are where their original is."""
@@ -53,18 +53,19 @@ class Teacher:
             if self.names[i] not in trial.person
         }
 
-    def questions(self, now: Now) -> list[Question]:
+    def questions(self, now: Now, skipped: int = 0) -> list[Question]:
         """The questions that are worth most now, best first; of an estimated number of clusters, about that first."""
-        if self._known is None or self._known[0] != now.version:
-            learner = self._learner(now)
+        n, known = AHEAD * (1 + skipped // AHEAD), self._known
+        if known is None or known[:2] != (now.version, n):
+            learner = known[2] if known is not None and known[0] == now.version else self._learner(now)
             number = now.record.choice is not None and len(now.edits.operations) < COUNTED
-            self._known = (now.version, learner, learner.questions(AHEAD, number) or learner.questions(AHEAD))
-        return self._known[2]
+            self._known = known = (now.version, n, learner, learner.questions(n, number) or learner.questions(n))
+        return known[3]
 
     def shown(self, now: Now, question: Question) -> dict[str, Any]:
         """A question for the page, with samples that show each candidate."""
         assert self._known is not None
-        learner = self._known[1]
+        learner = self._known[2]
         half = len(question.samples) // 2
         inside = [learner.labels[list(question.samples)] == c for c in question.clusters]
         sides = [np.array(question.samples)[rows].tolist() for rows in inside] if question.kind == "pair" else []
@@ -82,15 +83,12 @@ class Teacher:
         }
 
     def pins(self, now: Now, question: Question, answer: str) -> list[Pin]:
-        """What an answer says. Two things in one cluster: the second becomes a new one."""
+        """What an answer says."""
         if answer == "nowhere":
             return [Pin.of("nowhere", [self.names[i] for i in question.samples])]
         known = {"where": ("none", "new", *map(str, now.edits.live))}.get(question.kind, ("yes", "no"))
         if answer not in known:
             raise InputError(f"{str(answer)[:40]!r} is not an answer to this question.")
-        if question.kind == "split" and answer == "yes":
-            one, two = (self.names[i] for i in question.ends)
-            return [Pin.of("in", [one], question.clusters[0]), Pin.of("in", [two])]
         return [
             Pin.of(pin["kind"], [self.names[i] for i in pin["samples"]], pin["cluster"])
             for pin in question.pins(answer)
@@ -107,7 +105,7 @@ class Teacher:
         edits, labels = now.edits, now.assignments.clusters
         placed = [name for name in edits.placed if name in edits.person][-ANCHORS:]
         held = [(name, int(labels[self.rows[name]])) for name in placed]
-        kept = [pin for pin in edits.pins if pin.kind in ("not", "apart")][-ANCHORS:]
+        kept = [pin for pin in edits.pins if pin.kind in ("not", *PAIRED)][-ANCHORS:]
         times = Counter(name for pin in edits.pins for name in pin.samples)
         pins = [
             Pin.of("nowhere", [name]) if m == NOWHERE else Pin.of("in", [name], m)
@@ -118,11 +116,11 @@ class Teacher:
         return [*(pin for pin in kept if self._holds(pin, labels, live)), *pins]
 
     def _holds(self, pin: Pin, labels: np.ndarray, live: set[int]) -> bool:
-        """Whether a decision is still about clusters that there are; two that were merged since are together."""
+        """Whether a decision still holds of the clusters that there are: two that were merged since are not apart."""
         if pin.kind == "not":
             return pin.cluster in live
         found = [int(labels[self.rows[name]]) for name in pin.samples]
-        return len(set(found)) == len(found)
+        return len(set(found)) == (1 if pin.kind == "together" else len(found))
 
     def _prior(self, now: Now) -> np.ndarray:
         """[n, M]: the confidence of each sample in its own cluster; the rest by the distances to the other means."""
