@@ -66,6 +66,14 @@ class Checking:
             raise InputError(f"{name!r} is not among the samples to be checked: begin again.")
         self._write({**found, "right": {**found["right"], name: right}})
 
+    def back(self) -> None:
+        """Forget the last judgement."""
+        found = self._read()
+        if found is None or not found["right"]:
+            raise InputError("Nothing was judged yet.")
+        right = list(found["right"].items())
+        self._write({**found, "right": dict(right[:-1])})
+
     def _write(self, content: dict[str, Any]) -> None:
         with locked(self.run, MOMENT):
             write_atomically(self.run / FILE, (json.dumps(content, indent=1) + "\n").encode())

@@ -67,6 +67,7 @@ class Session:
             "move": self.move, "new": self.new_cluster, "nowhere": self.nowhere, "confirm": self.confirm,
             "label": self.label, "merge": self.merge, "split": self.split, "regroup": self.regroup, "undo": self.undo,
             "answer": self.answer, "skip": self.skip, "check": self.check, "judge": self.judge,
+            "unjudge": self.unjudge,
         }  # fmt: skip
 
     @property
@@ -182,7 +183,7 @@ class Session:
         if not self.ready:
             return None
         now, found = self.history.now, None
-        for found in self.teacher.questions(now):
+        for found in self.teacher.questions(now, len(self._skipped)):
             if _key(found) not in self._skipped:
                 self._asked = (now.version, found)
                 return self.teacher.shown(now, found)
@@ -215,6 +216,11 @@ class Session:
         """A sample that was drawn is in the right cluster, or not."""
         self._check([sample])
         self.checking.judge(self.history.now, sample, right)
+        return Done(self.history.now)
+
+    def unjudge(self) -> Done:
+        """Take the last judgement back."""
+        self.checking.back()
         return Done(self.history.now)
 
     # What is done. Each is one step of the history.

@@ -6,7 +6,7 @@ import { panel } from "./panel.js";
 
 const typing = (event) => event.target.closest("input, select, textarea, dialog");
 const selected = () => (chosen.size ? [...chosen] : grid.view.focus >= 0 && document.activeElement?.dataset?.i ? [grid.view.focus] : []);
-const known = () => state.clusters.map((each) => nameOf(each.cluster));
+const known = (list = state.clusters) => list.map((each) => [nameOf(each.cluster), each.name ? null : each.suggested]);
 
 /* A name or number that was typed; null for one that is new. */
 function typed(text) {
@@ -44,7 +44,7 @@ const doing = {
     if (text !== null) await act("label", { cluster: id, name: text }, text ? `Named ${text}.` : "The name is removed.");
   },
   async merge(id) {
-    const options = state.clusters.filter((each) => each.cluster !== id).map((each) => nameOf(each.cluster));
+    const options = known(state.clusters.filter((each) => each.cluster !== id));
     const text = await prompt({ title: `Merge ${nameOf(id)}`, label: "With the cluster", options, ok: "Merge" });
     if (!text) return;
     const other = typed(text);

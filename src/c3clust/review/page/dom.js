@@ -15,12 +15,12 @@ export const count = (n) => n.toLocaleString("en");
 export const plural = (n, noun) => `${count(n)} ${noun}${n === 1 ? "" : "s"}`;
 export const button = (text, onclick, props = {}) => h("button", { type: "button", class: "quiet", onclick, ...props }, text);
 
-/* Ask for one line; null if it was cancelled. options: what can be chosen by typing its beginning. */
+/* Ask for one line; null if it was cancelled. options: [value, guess] of what can be chosen by typing. */
 export function ask({ title, label, value = "", placeholder = "", options = [], ok = "OK", type = "text" }) {
   return new Promise((resolve) => {
     const input = h("input", { value, placeholder, type, list: options.length ? "known" : null, autocomplete: "off", "aria-label": label, min: 1, maxlength: 100 });
     const dialog = h("dialog", { "aria-label": title }, h("form", { method: "dialog" }, h("h2", {}, title), h("p", { class: "small" }, label), input,
-      options.length ? h("datalist", { id: "known" }, options.map((text) => h("option", { value: text }))) : null,
+      options.length ? h("datalist", { id: "known" }, options.map(([value, guess]) => h("option", { value }, guess ? `${guess}?` : null))) : null,
       h("p", { class: "buttons" }, button("Cancel", () => dialog.close("")), h("button", { class: "main", value: "ok" }, ok))));
     dialog.addEventListener("close", () => { resolve(dialog.returnValue === "ok" ? input.value.trim() : null); dialog.remove(); });
     document.body.append(dialog);

@@ -18,7 +18,7 @@ const title = (id) => { const found = cluster(id); return found && !found.name &
 /* One button and one key for each answer. */
 function answers(list) {
   keys = Object.fromEntries(list.map(([key, , call]) => [key.toLowerCase(), call]));
-  return h("div", { class: "answers" }, list.map(([key, text, call]) => button([h("kbd", {}, key), text], call)));
+  return h("div", { class: "answers" }, list.map(([key, text, call]) => button([h("kbd", {}, key), text], call, { class: Array.isArray(text) ? "quiet shows" : "quiet" })));
 }
 
 async function answer(value) {
@@ -42,11 +42,11 @@ async function question() {
   if (!found) return put("Help it", h("p", {}, "There is nothing more to ask."));
   const skip = ["S", "Skip", () => answer(null)];
   if (found.kind === "pair") put("Is this one cluster?", found.sides.map((items, k) => [h("h3", {}, title(found.clusters[k])), few(items)]),
-    answers([["Y", "Yes, the same", () => answer("yes")], ["N", "No, two different things", () => answer("no")], skip]));
+    answers([["Y", "Yes, the same", () => answer("yes")], ["N", "No, two things", () => answer("no")], skip]));
   else if (found.kind === "split") put(`Does ${nameOf(found.clusters[0])} hold two things?`, found.sides.map((items, k) => [h("h3", {}, ["These", "and these"][k]), few(items)]),
     answers([["Y", "Yes, two things", () => answer("yes")], ["N", "No, it is one", () => answer("no")], skip]));
   else put("Where does this one belong?", h("div", { class: "one" }, sample(found.samples[0], { role: "img", draggable: "false" })),
-    answers([...found.candidates.map((each, k) => [String(k + 1), [title(each.cluster), few(each.samples)], () => answer(each.cluster)]), ["0", "None of these", () => answer("none")], ["N", "Something new", () => answer("new")], ["X", "It belongs nowhere", () => answer("nowhere")], skip]));
+    answers([...found.candidates.map((each, k) => [String(k + 1), [h("span", {}, title(each.cluster)), few(each.samples)], () => answer(each.cluster)]), ["0", "None of these", () => answer("none")], ["N", "Something new", () => answer("new")], ["X", "It belongs nowhere", () => answer("nowhere")], skip]));
 }
 
 function check() {
@@ -58,13 +58,13 @@ function check() {
     const i = found.left[0], id = state.labels[i], inside = [];
     for (let j = 0; j < state.labels.length && inside.length < 400; j++) if (state.labels[j] === id && j !== i) inside.push(j);
     inside.sort((a, b) => (state.doubt[a] ?? 0) - (state.doubt[b] ?? 0));
-    const judge = (right) => act("judge", { sample: i, right, quiet: true });
+    const judge = (right) => act("judge", { sample: i, right, quiet: true }), back = found.done ? [["Z", "Take the last one back", () => act("unjudge", { quiet: true })]] : [];
     return put(`Check ${found.done + 1} of ${found.drawn.length}`, h("div", { class: "progress" }, h("i", { vars: { width: `${(100 * found.done) / found.drawn.length}%` } })), h("div", { class: "one" }, sample(i, { role: "img", draggable: "false" })),
-      id < 0 ? h("h3", {}, "It is said to belong nowhere.") : [h("h3", {}, `Does it belong to ${title(id)}?`), few(inside.slice(0, 8))], answers([["R", "Right", () => judge(true)], ["W", "Wrong", () => judge(false)]]));
+      id < 0 ? h("h3", {}, "It is said to belong nowhere.") : [h("h3", {}, `Does it belong to ${title(id)}?`), few(inside.slice(0, 8))], answers([["R", "Right", () => judge(true)], ["W", "Wrong", () => judge(false)], ...back]));
   }
   const r = found.result;
   put("Check 30", h("p", {}, h("strong", {}, `${percent(r.low)} to ${percent(r.high)} in 100`), ` ${run.noun}s are in the right cluster (${percent(r.estimate)} in 100 of ${count(r.checks)} random checks; exact 95 % interval by Clopper and Pearson).`),
-    found.stale ? h("p", { class: "small" }, "Clusters have changed since: this holds for those that were checked.") : null, r.more ? h("p", { class: "small" }, `${plural(r.more, "more check")} would halve the interval.`) : null, answers([["B", "Check again", again]]));
+    found.stale ? h("p", { class: "small" }, "Clusters have changed since: this holds for those that were checked.") : null, r.more ? h("p", { class: "small" }, `${plural(r.more, "more check")} would halve the interval.`) : null, answers([["B", "Check again", again], ["Z", "Take the last one back", () => act("unjudge", { quiet: true })]]));
 }
 
 function close() { mode = ""; keys = {}; node.hidden = true; node.replaceChildren(); }
