@@ -227,6 +227,15 @@ def test_samples_near_a_moved_one_follow_and_none_that_a_person_placed(client, r
     assert now["followed"] == sum(a != b for a, b in zip(before, now["labels"], strict=True)) - 4
 
 
+def test_samples_follow_into_a_new_cluster_only_from_where_its_own_came(client, run, clusters_of):
+    client.session.teacher  # noqa: B018, waits for the model
+    before = np.array(clusters_of(run))
+    for cluster in range(10):
+        now = client.do("new", samples=np.flatnonzero(before == cluster)[:3].tolist(), name="")
+        assert set(before[before != now["labels"]].tolist()) == {cluster}
+        client.do("undo")
+
+
 def test_thirty_checks_give_an_interval(client, run):
     drawn = client.do("check")["check"]["left"]
     assert len(set(drawn)) == 30

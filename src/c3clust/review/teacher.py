@@ -39,13 +39,18 @@ class Teacher:
         self._known: tuple[int, int, Learner, list[Question]] | None = None
 
     def moved(self, now: Now, pins: Sequence[Pin], new: Sequence[str] = ()) -> dict[str, tuple[int, float]]:
-        """The samples that follow new decisions: cluster and probability. Copies are where their original is."""
+        """The samples that follow new decisions: cluster and probability. Copies are where their original is.
+
+        Into a new cluster, samples follow only from the clusters that its own samples came from.
+        """
         trial = now.edits.pin(pins, new)
         given = [_cut(pin) for pin in trial.pins[len(now.edits.pins) :]]
         learner = self._learner(now, given)
         before, rows = now.assignments.clusters, self.duplicates.original
         labels = learner.labels[rows]
-        found = np.flatnonzero((labels != before) & (labels != NOWHERE))
+        left = before[[self.rows[name] for pin in given for name in pin.samples]]
+        near = (labels < now.edits.n_all) | np.isin(before, left)
+        found = np.flatnonzero((labels != before) & (labels != NOWHERE) & near)
         chance = learner.probabilities[rows[found], labels[found]]
         return {
             self.names[i]: (int(labels[i]), float(min(p, 1.0)))
