@@ -58,7 +58,7 @@ class Person:
             one, two = (_most(self.y[list(part)]) for part in (question.samples[:half], question.samples[half:]))
             return "yes" if ((one == two) != wrong) == (question.kind == "pair") else "no"
         row, own = question.samples[0], int(learner.labels[question.samples[0]])
-        if wrong:
+        if wrong and question.candidates:
             return int(self.random.choice(question.candidates))
         shows = {int(k): _most(self.y[typical(learner, np.flatnonzero(learner.labels == k))]) for k in learner.live}
         fitting = [k for k in (own, *question.candidates) if shows.get(k) == self.y[row]]

@@ -41,15 +41,14 @@ class Teacher:
     def moved(self, now: Now, pins: Sequence[Pin], new: Sequence[str] = ()) -> dict[str, tuple[int, float]]:
         """The samples that follow new decisions: cluster and probability. Copies are where their original is.
 
-        Into a new cluster, samples follow only from the clusters that its own samples came from.
+        Into a new cluster, samples follow only from the clusters that its own came from, if they are nearer to its own.
         """
         trial = now.edits.pin(pins, new)
         given = [_cut(pin) for pin in trial.pins[len(now.edits.pins) :]]
         learner = self._learner(now, given)
         before, rows = now.assignments.clusters, self.duplicates.original
         labels = learner.labels[rows]
-        left = before[[self.rows[name] for pin in given for name in pin.samples]]
-        near = (labels < now.edits.n_all) | np.isin(before, left)
+        near = self._near(labels, before, given, now.edits.n_all)
         found = np.flatnonzero((labels != before) & (labels != NOWHERE) & near)
         chance = learner.probabilities[rows[found], labels[found]]
         return {
@@ -57,6 +56,17 @@ class Teacher:
             for i, p in zip(found.tolist(), chance.tolist(), strict=True)
             if self.names[i] not in trial.person
         }
+
+    def _near(self, labels: np.ndarray, before: np.ndarray, given: Sequence[Pin], n_all: int) -> np.ndarray:
+        """[n]: whether a sample may follow: into a new cluster, if it is nearer to its samples than to the own mean."""
+        x, found, means = self.space.x, labels < n_all, self.space.means(before, n_all)[0]
+        from_own = ((x - means[before]) ** 2).sum(1)
+        for pin in given:
+            if pin.cluster is not None and pin.cluster >= n_all:
+                rows = [self.rows[name] for name in pin.samples]
+                closer = ((x - x[rows].mean(0)) ** 2).sum(1) < from_own
+                found |= (labels == pin.cluster) & np.isin(before, before[rows]) & closer
+        return found
 
     def questions(self, now: Now, skipped: int = 0) -> list[Question]:
         """The questions that are worth most now, best first; of an estimated number of clusters, about that first."""
