@@ -92,3 +92,17 @@ def test_same_seed_same_embedding():
     graph = neighbour_graph(cloud(800))
     for a, b in zip(diffusion(graph, 9, 3), diffusion(graph, 9, 3), strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_more_clusters_than_eigenvectors():
+    """300 clusters of 8 that touch: some of the space of their eigenvectors, in a time that is known."""
+    random = np.random.default_rng(0)
+    y = np.arange(2400) % 300
+    z = (random.normal(size=(300, 16))[y] + 0.2 * random.normal(size=(2400, 16))).astype(np.float32)
+    graph = neighbour_graph(z, 10)
+    values, vectors = diffusion(graph, 40, 0, crowded=True)
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(40), atol=1e-8)
+    a = normalised(graph)
+    np.testing.assert_allclose(np.diag(vectors.T @ a @ vectors), values, atol=1e-8)
+    exact = np.sort(np.linalg.eigvalsh(a))[::-1]
+    assert values.min() > exact[300], "no eigenvector of the rest"

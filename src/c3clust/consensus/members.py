@@ -70,7 +70,8 @@ def embeddings(near: np.ndarray, far: np.ndarray, K: int, seed: int) -> list[tup
     found = []
     for k in sorted({min(k, near.shape[1]) for k in GRAPHS}):
         graph = fuzzy_graph(near[:, :k], far[:, :k])
-        found.append((graph, diffusion_rows(*diffusion(graph, min(SMALL * K + 2, WIDEST), seed))))
+        few = diffusion(graph, min(SMALL * K + 2, WIDEST), seed, crowded=K > WIDEST)
+        found.append((graph, diffusion_rows(*few)))
     return found
 
 

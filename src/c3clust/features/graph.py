@@ -21,6 +21,7 @@ LEAST = 1e-3  # of the mean distance to neighbours: the smallest scale
 TIME = 8  # steps of diffusion
 DENSE = 400  # samples up to which all eigenvectors are computed
 TOLERANCE = 1e-5  # of eigenvalues
+ROUNDS, SPARE = 10, 10  # of subspace iteration, and its further vectors
 
 
 def neighbour_graph(z: np.ndarray, k: int = 15) -> csr_array:
@@ -62,11 +63,13 @@ def _scales(beyond: np.ndarray) -> np.ndarray:
     return high
 
 
-def diffusion(graph: csr_array, m: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def diffusion(graph: csr_array, m: int, seed: int, *, crowded: bool = False) -> tuple[np.ndarray, np.ndarray]:
     """The min(m, n) largest eigenvalues, descending, and eigenvectors [n, m] of D^-1/2 A D^-1/2.
 
     A: the weights `graph`; D: their sums. Each connected component is solved alone: it has the eigenvalue 1 once, and
     repeated eigenvalues are what Lanczos iteration misses. Of equal ones, those of larger components come first.
+    crowded: more than m eigenvalues are near 1. Lanczos iteration would take very long to tell them apart, and some
+    of the space of their eigenvectors is enough: they are approximate.
     """
     n = graph.shape[0]
     m, root = min(m, n), np.sqrt(np.maximum(graph.sum(1), 1e-12))
@@ -77,7 +80,7 @@ def diffusion(graph: csr_array, m: int, seed: int) -> tuple[np.ndarray, np.ndarr
     values: list[np.ndarray] = []
     parts: list[tuple[np.ndarray, np.ndarray]] = []  # samples and entries of an eigenvector
     for own in sorted(members, key=len, reverse=True):
-        found, vectors = _largest(scaled[own][:, own] if len(own) < n else scaled, m, seed)
+        found, vectors = _largest(scaled[own][:, own] if len(own) < n else scaled, m, seed, crowded)
         values.append(found)
         parts.extend((own, vector) for vector in vectors.T)
     joined = np.concatenate(values)
@@ -89,11 +92,13 @@ def diffusion(graph: csr_array, m: int, seed: int) -> tuple[np.ndarray, np.ndarr
     return joined[order], embedded
 
 
-def _largest(a: csr_array, m: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def _largest(a: csr_array, m: int, seed: int, crowded: bool) -> tuple[np.ndarray, np.ndarray]:
     """The min(m, n) largest eigenvalues, descending, and eigenvectors of the symmetric [n, n] a."""
     n = a.shape[0]
     m = min(m, n)
-    if n > DENSE and m < n // 3:
+    if n > DENSE and m < n // 3 and crowded:
+        values, vectors = _subspace(a, m + SPARE, seed)
+    elif n > DENSE and m < n // 3:
         start = np.random.default_rng(seed).random(n)
         shifted = a + diags_array(np.ones(n))  # ARPACK's tolerance is relative: no eigenvalue should be near 0
         try:
@@ -105,6 +110,17 @@ def _largest(a: csr_array, m: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
         values, vectors = np.linalg.eigh(a.toarray())
     order = np.argsort(-values, kind="stable")[:m]
     return np.minimum(values[order], 1.0), vectors[:, order]
+
+
+def _subspace(a: csr_array, m: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """About the m largest eigenvalues and eigenvectors, by subspace iteration: its time is known in advance."""
+    n = a.shape[0]
+    shifted = a + diags_array(np.ones(n))  # no eigenvalue is negative
+    q = np.linalg.qr(np.random.default_rng(seed).normal(size=(n, m)))[0]
+    for _ in range(ROUNDS):
+        q = np.linalg.qr(shifted @ (shifted @ q))[0]
+    values, turn = np.linalg.eigh(q.T @ (a @ q))
+    return values, q @ turn
 
 
 def diffusion_rows(values: np.ndarray, vectors: np.ndarray) -> np.ndarray:
