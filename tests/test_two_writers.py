@@ -257,7 +257,7 @@ class TwoWriters(RuleBasedStateMachine):
                 worker.finish()
 
 
-@pytest.mark.parametrize("examples", [6, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("examples", [6, pytest.param(300, marks=[pytest.mark.slow, pytest.mark.timeout(3600)])])
 def test_random_commands(workers, fitted, tmp_path, examples):
     machine = type("Here", (TwoWriters,), {"workers": workers, "fitted": fitted, "folder": tmp_path})
     quiet = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
